@@ -1,0 +1,20 @@
+//! tidings: a sans-IO publish/subscribe core.
+#![no_std]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+#[cfg(feature = "alloc")]
+mod arena;
+pub mod code;
+mod id;
+mod rng;
+mod time;
+
+pub use id::{
+    AskId, BadHex, KeyId, LinkId, NodeId, PublicationHash, RealmId, RunId, SubscriptionId, Ticket,
+};
+pub use rng::{Entropy, Rng, Seed};
+pub use time::{Duration, Instant, Now, WallMs, soonest};

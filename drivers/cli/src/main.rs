@@ -1,0 +1,2 @@
+//! The tidings command.
+fn main() {}

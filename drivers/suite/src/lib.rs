@@ -1,0 +1,1 @@
+//! The black-box suite every tidings driver passes.
