@@ -10,7 +10,11 @@ extern crate std;
 mod arena;
 pub mod code;
 mod id;
+pub mod inbound;
+pub mod ring;
 mod rng;
+mod storage;
+pub mod table;
 mod time;
 
 pub use id::{
