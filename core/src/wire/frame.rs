@@ -1,0 +1,122 @@
+//! Framing: a length and a body (WIRE.md section 1).
+//!
+//! Decides: where a frame ends and whether its length is allowed. Leaves to others: the body. Believes: no clock. Bounded by: the cap the
+//! caller hands in; a length above it is refused from its four bytes.
+
+#[cfg(feature = "alloc")]
+use alloc::vec::Vec;
+use core::fmt;
+
+#[cfg(feature = "alloc")]
+use super::frames::{Route, Via};
+
+/// The bytes of a length.
+pub const PREFIX: usize = 4;
+
+/// The longest body before the handshake has ended.
+pub const HANDSHAKE_CAP: u32 = 4096;
+
+/// The least `max_frame` a side may announce.
+pub const MIN_MAX_FRAME: u32 = 512;
+
+/// The `max_frame` a side announces unless told otherwise.
+pub const DEFAULT_MAX_FRAME: u32 = 1_048_576;
+
+/// The greatest `max_frame` a side may announce.
+pub const MAX_MAX_FRAME: u32 = 0xff_ffff;
+
+/// What stands at the front of a read buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Split<'a> {
+    /// A whole frame: its body, and how many bytes of the buffer it takes, its length included.
+    Frame {
+        /// The body.
+        body: &'a [u8],
+        /// The bytes to take off the buffer.
+        taken: usize,
+    },
+    /// Not whole yet: so many bytes more, at least.
+    More(usize),
+}
+
+/// A length above the cap: `frame_too_large`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameFault {
+    /// The length declared.
+    pub length: u32,
+}
+
+impl fmt::Display for FrameFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a frame of {} bytes is longer than allowed", self.length)
+    }
+}
+
+impl core::error::Error for FrameFault {}
+
+/// The frame at the front of `buffered`, if it is whole. `cap` is the longest body allowed now.
+///
+/// # Errors
+/// When the declared length is above `cap`, from its four bytes.
+pub fn next_frame(buffered: &[u8], cap: u32) -> Result<Split<'_>, FrameFault> {
+    let Some((prefix, after)) = buffered.split_first_chunk::<PREFIX>() else {
+        return Ok(Split::More(PREFIX - buffered.len()));
+    };
+    let length = u32::from_be_bytes(*prefix);
+    if length > cap {
+        return Err(FrameFault { length });
+    }
+    let length = length as usize;
+    Ok(match after.get(..length) {
+        Some(body) => Split::Frame {
+            body,
+            taken: PREFIX + length,
+        },
+        None => Split::More(length - after.len()),
+    })
+}
+
+/// Leaves room for a length at the end of `out`; what is appended after is the body. Hand the mark to [`end_frame`].
+#[cfg(feature = "alloc")]
+#[must_use]
+pub fn begin_frame(out: &mut Vec<u8>) -> usize {
+    let mark = out.len();
+    out.extend_from_slice(&[0; PREFIX]);
+    mark
+}
+
+/// Writes the length of what was appended since `mark`.
+#[cfg(feature = "alloc")]
+pub fn end_frame(out: &mut Vec<u8>, mark: usize) {
+    let length = out.len().saturating_sub(mark.saturating_add(PREFIX)) as u32;
+    if let Some(room) = out.get_mut(mark..mark.saturating_add(PREFIX)) {
+        room.copy_from_slice(&length.to_be_bytes());
+    }
+}
+
+/// Appends everything of an `event` frame before its publication; `publication_len` bytes of publication object follow it on the wire.
+#[cfg(feature = "alloc")]
+pub fn event_head(out: &mut Vec<u8>, id: u64, via: Via, offset: u64, publication_len: usize) {
+    split_frame(out, publication_len, |out| {
+        super::frames::event_entries(out, id, via, offset);
+    });
+}
+
+/// Appends everything of a `publish` frame before its publication; `publication_len` bytes of publication object follow it on the wire.
+#[cfg(feature = "alloc")]
+pub fn publish_head(out: &mut Vec<u8>, id: u64, route: Route, publication_len: usize) {
+    split_frame(out, publication_len, |out| {
+        super::frames::publish_entries(out, id, route);
+    });
+}
+
+#[cfg(feature = "alloc")]
+fn split_frame(out: &mut Vec<u8>, tail: usize, write: impl FnOnce(&mut Vec<u8>)) {
+    let mark = begin_frame(out);
+    write(out);
+    let head = out.len().saturating_sub(mark.saturating_add(PREFIX));
+    let length = head.saturating_add(tail) as u32;
+    if let Some(room) = out.get_mut(mark..mark.saturating_add(PREFIX)) {
+        room.copy_from_slice(&length.to_be_bytes());
+    }
+}
