@@ -13,6 +13,7 @@ pub mod crypto;
 mod error;
 mod id;
 pub mod inbound;
+pub mod link;
 pub mod ring;
 mod rng;
 #[cfg(feature = "sim")]
