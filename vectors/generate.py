@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+"""Writes every family of vectors, and the worked bytes of WIRE.md section 12. Running it twice changes nothing."""
+
+import gen_cbor
+import gen_frames
+import gen_handshake
+import gen_objects
+import gen_rfc
+import gen_topics
+
+FAMILIES = (
+    gen_cbor.family,
+    gen_objects.ids,
+    gen_objects.objects,
+    gen_objects.publications,
+    gen_topics.topics,
+    gen_frames.family,
+    gen_frames.links,
+    gen_handshake.family,
+    gen_topics.positions,
+    gen_topics.codes,
+    gen_rfc.rfc8032,
+    gen_rfc.rfc8949,
+)
+
+
+def main():
+    for make in FAMILIES:
+        make().write()
+
+
+if __name__ == "__main__":
+    main()
