@@ -170,9 +170,9 @@ fn walk_with<const N: usize>(
                 depth += 1;
                 let map = kind == MAP;
                 level = Level {
-                    // A count that saturates cannot be reached by any input.
+                    // A count that saturates cannot be reached by any input; even, because its parity tells keys from values.
                     left: if map {
-                        argument.saturating_mul(2)
+                        argument.saturating_mul(2) & !1
                     } else {
                         argument
                     },
