@@ -13,7 +13,10 @@ fuzz_target!(|data: &[u8]| {
     let simples = mode & 1 == 1;
     let model = parse(bytes, simples);
     let verdict = check(bytes, simples);
-    assert_eq!(verdict.map_err(|fault| fault.text()).err(), model.as_ref().err().copied());
+    assert_eq!(
+        verdict.map_err(|fault| fault.text()).err(),
+        model.as_ref().err().copied()
+    );
     if let Ok(tree) = &model {
         let mut reader = Reader::new(bytes);
         assert_eq!(&read(&mut reader), tree);
@@ -48,7 +51,11 @@ fn read(reader: &mut Reader<'_>) -> Tree {
         Value::Map(bytes) => {
             let mut inside = Reader::new(bytes);
             let entries = inside.map().expect("a map");
-            Tree::Map((0..entries).map(|_| (read(&mut inside), read(&mut inside))).collect())
+            Tree::Map(
+                (0..entries)
+                    .map(|_| (read(&mut inside), read(&mut inside)))
+                    .collect(),
+            )
         }
         other => panic!("a kind this target does not know: {other:?}"),
     }

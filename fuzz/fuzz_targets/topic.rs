@@ -12,18 +12,30 @@ fuzz_target!(|data: &[u8]| {
     };
     let (filter, topic) = text.split_once('\n').unwrap_or((text, text));
     for one in [filter, topic] {
-        assert_eq!(check_topic(one).err().map(|fault| fault.text()), model::fault(one, false));
-        assert_eq!(check_filter(one).err().map(|fault| fault.text()), model::fault(one, true));
+        assert_eq!(
+            check_topic(one).err().map(|fault| fault.text()),
+            model::fault(one, false)
+        );
+        assert_eq!(
+            check_filter(one).err().map(|fault| fault.text()),
+            model::fault(one, true)
+        );
         name(one);
     }
     if check_filter(filter).is_ok() && check_topic(topic).is_ok() {
-        assert_eq!(matches(filter, topic), model::matches(filter, topic), "{filter} {topic}");
+        assert_eq!(
+            matches(filter, topic),
+            model::matches(filter, topic),
+            "{filter} {topic}"
+        );
     }
 });
 
 fn name(text: &str) {
     let parsed = Name::parse(text);
-    let fault = parsed.err().map(|fault| (fault.text(), fault.segment().map(|at| at.text())));
+    let fault = parsed
+        .err()
+        .map(|fault| (fault.text(), fault.segment().map(|at| at.text())));
     assert_eq!(fault, model::name_fault(text), "{text}");
     let Ok(name) = parsed else {
         return;

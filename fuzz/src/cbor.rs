@@ -12,11 +12,39 @@ pub enum Tree {
     Simple(u8),
 }
 
+impl Tree {
+    /// Levels of containers; 0 for what is none.
+    pub fn depth(&self) -> usize {
+        match self {
+            Self::Array(items) => 1 + items.iter().map(Self::depth).max().unwrap_or(0),
+            Self::Map(entries) => 1 + entries.iter().map(|(_, it)| it.depth()).max().unwrap_or(0),
+            _ => 0,
+        }
+    }
+}
+
 /// The value `bytes` are, or the reason they are none. `simples`: whether `false`, `true` and `null` may stand in it.
 pub fn parse(bytes: &[u8], simples: bool) -> Result<Tree, &'static str> {
-    let mut parser = Parser { bytes, at: 0, items: 0, simples };
-    let tree = parser.item(1, false)?;
-    if parser.at < bytes.len() { Err("trailing") } else { Ok(tree) }
+    Parser {
+        bytes,
+        at: 0,
+        items: 0,
+        simples,
+        tbs: false,
+    }
+    .whole()
+}
+
+/// The same for the `tbs` of a publication: `false`, `true` and `null` may stand inside its `payload` alone.
+pub fn parse_tbs(bytes: &[u8]) -> Result<Tree, &'static str> {
+    Parser {
+        bytes,
+        at: 0,
+        items: 0,
+        simples: false,
+        tbs: true,
+    }
+    .whole()
 }
 
 struct Parser<'a> {
@@ -24,9 +52,19 @@ struct Parser<'a> {
     at: usize,
     items: u32,
     simples: bool,
+    tbs: bool,
 }
 
 impl<'a> Parser<'a> {
+    fn whole(mut self) -> Result<Tree, &'static str> {
+        let tree = self.item(1, false)?;
+        if self.at < self.bytes.len() {
+            Err("trailing")
+        } else {
+            Ok(tree)
+        }
+    }
+
     fn take(&mut self, len: u64) -> Result<&'a [u8], &'static str> {
         let left = self.bytes.len() - self.at;
         if len > left as u64 {
@@ -52,7 +90,10 @@ impl<'a> Parser<'a> {
         };
         let mut argument = u64::from(info);
         if width > 0 {
-            argument = self.take(width)?.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+            argument = self
+                .take(width)?
+                .iter()
+                .fold(0, |sum, byte| sum << 8 | u64::from(*byte));
             let fits_shorter = match width {
                 1 => argument < 24,
                 2 => argument <= 0xff,
@@ -121,7 +162,13 @@ impl<'a> Parser<'a> {
                 Some(std::cmp::Ordering::Less) => return Err("key_order"),
                 _ => before = Some(encoded),
             }
+            if self.tbs && level == 1 {
+                self.simples = key == Tree::Text("payload".into());
+            }
             map.push((key, self.item(level + 1, false)?));
+            if self.tbs && level == 1 {
+                self.simples = false;
+            }
         }
         Ok(Tree::Map(map))
     }

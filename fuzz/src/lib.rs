@@ -2,4 +2,5 @@
 
 pub mod cbor;
 pub mod cuts;
+pub mod publication;
 pub mod topic;
