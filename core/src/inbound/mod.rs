@@ -5,4 +5,10 @@
 
 pub mod dedup;
 pub mod episode;
+pub mod guess;
+mod held;
+pub mod lane;
+pub mod latest;
+pub mod order;
+pub mod ranges;
 pub mod stream;

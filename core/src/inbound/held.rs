@@ -1,0 +1,216 @@
+//! A double-ended queue over the caller's slots, with room for one entry beside them.
+//!
+//! Decides: where an entry lies, and when growing storage grows or is given back. Leaves to others: what an entry is and when it may
+//! be added. Believes: no clock. Bounded by: the length of the slots (or the limit of growing ones), plus one.
+
+use core::mem;
+
+use crate::storage::Room;
+
+/// One entry lives beside the slots, so that a queue that never holds two at once never touches them and, where they grow, never
+/// allocates.
+#[derive(Debug)]
+pub(crate) struct Held<E, S> {
+    lone: Option<E>,
+    slots: S,
+    head: usize,
+    /// Entries in the slots, without the lone one.
+    len: usize,
+    room: Room<S>,
+}
+
+/// The first step of storage that grows.
+const FIRST: usize = 4;
+/// Growing storage above this many slots is given back when the queue runs empty.
+const KEPT: usize = 16;
+
+impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
+    pub(crate) fn new(slots: S) -> Self {
+        let room = Room::fixed(slots.as_ref().len());
+        Self {
+            lone: None,
+            slots,
+            head: 0,
+            len: 0,
+            room,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len + usize::from(self.lone.is_some())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many more entries fit.
+    pub(crate) fn free(&self) -> usize {
+        self.capacity() - self.len()
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.room.max + 1
+    }
+
+    /// Bytes of the slots that are there now.
+    pub(crate) fn slot_bytes(&self) -> usize {
+        mem::size_of_val(self.slots.as_ref())
+    }
+
+    pub(crate) fn get(&self, at: usize) -> Option<&E> {
+        match (&self.lone, at) {
+            (Some(lone), 0) => Some(lone),
+            (Some(_), at) => self.slots.as_ref().get(self.index(at - 1)?)?.as_ref(),
+            (None, at) => self.slots.as_ref().get(self.index(at)?)?.as_ref(),
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, at: usize) -> Option<&mut E> {
+        match (self.lone.is_some(), at) {
+            (true, 0) => self.lone.as_mut(),
+            (lone, at) => {
+                let index = self.index(at - usize::from(lone))?;
+                self.slots.as_mut().get_mut(index)?.as_mut()
+            }
+        }
+    }
+
+    /// The first position in `from..len` whose entry is not `below`; the entries must be sorted by that.
+    pub(crate) fn partition_point(&self, from: usize, below: impl Fn(&E) -> bool) -> usize {
+        let (mut low, mut high) = (from, self.len());
+        // An append is the common case.
+        if high > low && self.get(high - 1).is_some_and(&below) {
+            return high;
+        }
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.get(middle).is_some_and(&below) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// Puts `entry` before position `at`, or hands it back when there is no room.
+    pub(crate) fn insert(&mut self, at: usize, entry: E) -> Result<(), E> {
+        if self.free() == 0 {
+            return Err(entry);
+        }
+        if self.is_empty() {
+            self.lone = Some(entry);
+            return Ok(());
+        }
+        self.make_slot();
+        match (self.lone.take(), at) {
+            (Some(lone), 0) => {
+                self.insert_slot(0, lone);
+                self.lone = Some(entry);
+            }
+            (Some(lone), at) => {
+                self.insert_slot(at - 1, entry);
+                self.lone = Some(lone);
+            }
+            (None, at) => self.insert_slot(at, entry),
+        }
+        Ok(())
+    }
+
+    /// Takes the entry at `at` out.
+    pub(crate) fn remove(&mut self, at: usize) -> Option<E> {
+        if at == 0 && self.lone.is_some() {
+            let entry = self.lone.take();
+            self.give_back();
+            return entry;
+        }
+        let at = at - usize::from(self.lone.is_some());
+        let index = self.index(at)?;
+        let entry = self.slots.as_mut()[index].take();
+        if at < self.len / 2 {
+            for i in (0..at).rev() {
+                self.swap(i, i + 1);
+            }
+            self.head = self.wrap(1);
+        } else {
+            for i in at..self.len - 1 {
+                self.swap(i, i + 1);
+            }
+        }
+        self.len -= 1;
+        self.give_back();
+        entry
+    }
+
+    fn insert_slot(&mut self, at: usize, entry: E) {
+        let length = self.slots.as_ref().len();
+        self.len += 1;
+        if at < self.len / 2 {
+            self.head = self.wrap(length - 1);
+            for i in 0..at {
+                self.swap(i, i + 1);
+            }
+        } else {
+            for i in (at..self.len - 1).rev() {
+                self.swap(i, i + 1);
+            }
+        }
+        let index = self.wrap(at);
+        self.slots.as_mut()[index] = Some(entry);
+    }
+
+    fn make_slot(&mut self) {
+        let length = self.slots.as_ref().len();
+        if self.len == length {
+            self.slots.as_mut().rotate_left(self.head);
+            self.head = 0;
+            self.room
+                .ask(&mut self.slots, length.saturating_mul(2).max(FIRST));
+        }
+    }
+
+    fn give_back(&mut self) {
+        if self.len == 0 {
+            self.head = 0;
+            if self.room.grows && self.slots.as_ref().len() > KEPT {
+                self.room.ask(&mut self.slots, 0);
+            }
+        }
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.wrap(a), self.wrap(b));
+        self.slots.as_mut().swap(a, b);
+    }
+
+    fn index(&self, at: usize) -> Option<usize> {
+        (at < self.len).then(|| self.wrap(at))
+    }
+
+    /// The slot `at` places after the head.
+    fn wrap(&self, at: usize) -> usize {
+        let length = self.slots.as_ref().len();
+        let index = self.head + at;
+        if index < length {
+            index
+        } else {
+            index - length
+        }
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<E> Held<E, alloc::vec::Vec<Option<E>>> {
+    /// Slots that are allocated when a second entry comes, at most `limit` (at least 1), and given back when a burst has passed.
+    pub(crate) fn growing(limit: usize) -> Self {
+        let room = Room::heap(limit.max(1));
+        Self {
+            lone: None,
+            slots: alloc::vec::Vec::new(),
+            head: 0,
+            len: 0,
+            room,
+        }
+    }
+}

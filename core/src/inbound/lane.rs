@@ -1,0 +1,574 @@
+//! One publisher on one topic in one subscription.
+//!
+//! Decides: which epoch a fact belongs to, what leaves in which order between two epochs, and every notice about the numbering. Leaves to
+//! others: dedup, sources, opening, byte budgets, the stream. Believes: mono for timers, wall only for when an idle lane's memory may
+//! go. Bounded by: the slots of its two orders, two epochs, six notices.
+
+mod clash;
+mod item;
+mod notes;
+mod pair;
+mod rest;
+mod still;
+
+use super::guess::Guess;
+use super::latest::{Judged, Latest};
+pub use super::order::{Admit, Front, Slot};
+use super::order::{MISSING, Order};
+use super::ranges::Ranges;
+use crate::time::{Instant, Now, WallMs, soonest};
+use clash::{Clash, Clashes};
+pub use item::{LaneConfig, LaneItem, LaneStats, Mode, Offer};
+use notes::{Note, Notes};
+use pair::Pair;
+pub use rest::{REST_AFTER, Resting};
+use still::Still;
+
+/// An epoch that began this much after the subscription was first accepted is followed from its number 1.
+const JOIN_TOLERANCE_MS: u64 = 5 * 60 * 1000;
+/// Notices that one command may cause: `Resynced` or the end of an episode, `Restarted`, `TwoCounters`.
+const NOTES_PER_CALL: usize = 3;
+
+type Missing = Ranges<MISSING>;
+
+/// An epoch that is followed; its order has the same index.
+#[derive(Clone, Copy, Debug)]
+struct Followed {
+    epoch: u64,
+    heard: Instant,
+}
+
+/// Where the next item is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Note,
+    Order(usize),
+}
+
+/// One publisher on one topic in one subscription, in any mode.
+///
+/// Commands: `offer`, `close`, `give_up`, `replay_progress`, `replay_end`, `resume`. Inputs: `handle_timeout`. Outputs: `poll`, which
+/// decides nothing. Commands and inputs act first on what is due by their `now`; an earlier mono than the last is taken as the last.
+#[derive(Debug)]
+pub struct Lane<T, S> {
+    config: LaneConfig,
+    orders: [Order<T, S>; 2],
+    followed: [Option<Followed>; 2],
+    /// The epoch that was replaced last, and its edge.
+    replaced: Option<(u64, u64)>,
+    latest: Latest,
+    guess: Guess,
+    pair: Pair,
+    clashes: Clashes,
+    notes: Notes,
+    still: Still,
+    place: u64,
+    clock: Instant,
+    heard: Instant,
+    until: WallMs,
+    resync: bool,
+    stats: LaneStats,
+    due: Option<Instant>,
+    front: Option<Source>,
+}
+
+impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
+    /// A lane over slots for its two epochs, at least one for each.
+    pub fn new(slots: [S; 2], config: LaneConfig) -> Self {
+        let order = config.order();
+        Self::over(slots.map(|slots| Order::new(slots, order)), config)
+    }
+
+    fn over(orders: [Order<T, S>; 2], config: LaneConfig) -> Self {
+        Self {
+            config,
+            orders,
+            followed: [None; 2],
+            replaced: None,
+            latest: Latest::default(),
+            guess: Guess::new(config.sparse),
+            pair: Pair::default(),
+            clashes: Clashes::default(),
+            notes: Notes::default(),
+            still: Still::default(),
+            place: 0,
+            clock: Instant::ORIGIN,
+            heard: Instant::ORIGIN,
+            until: WallMs::new(0),
+            resync: config.forgotten,
+            stats: LaneStats::default(),
+            due: None,
+            front: None,
+        }
+    }
+
+    /// Offers a verified fact that dedup has not seen.
+    ///
+    /// `Busy` means that something must be handed out first; the fact has then changed nothing.
+    pub fn offer(&mut self, now: Now, offer: Offer, item: T) -> Admit<T> {
+        self.advance(now.mono);
+        let admit = self.judge(&offer, item);
+        if !matches!(admit, Admit::Busy(_)) {
+            self.heard = self.clock;
+            self.until = self.until.max(offer.until);
+        }
+        match admit {
+            Admit::Conflict(_) => self.stats.conflicts += 1,
+            Admit::Duplicate(_) => self.stats.duplicates += 1,
+            _ => (),
+        }
+        self.touch();
+        admit
+    }
+
+    /// A verified fact was refused or dropped for any reason, which is accounted for elsewhere: the order passes over its place without a
+    /// `Skipped`. `false`: something must be handed out first, nothing has changed.
+    #[must_use]
+    pub fn close(&mut self, now: Now, epoch: u64, seq: u64) -> bool {
+        self.advance(now.mono);
+        let done = self.config.mode == Mode::LatestOnly || {
+            let epoch = self.epoch_of(epoch, seq);
+            let found = self.follow(epoch);
+            if let Some(index) = found {
+                let at = self.still.at(self.clock);
+                self.with_order(index, |order| order.close(at, seq));
+                self.heard_from(index, seq, false);
+            }
+            found.is_some()
+        };
+        self.touch();
+        done
+    }
+
+    /// A fact was answered `Busy` and draining must wait for something else: all of its epoch up to it comes out as `Skipped`, behind what
+    /// is decided. `false`: no `Skipped` will speak of it, the caller has to.
+    #[must_use]
+    pub fn give_up(&mut self, now: Now, epoch: u64, seq: u64) -> bool {
+        self.advance(now.mono);
+        let epoch = self.epoch_of(epoch, seq);
+        let told = self.config.mode != Mode::LatestOnly
+            && self.index_of(epoch).is_some_and(|index| {
+                let at = self.still.at(self.clock);
+                self.with_order(index, |order| order.give_up(at, seq))
+            });
+        self.touch();
+        told
+    }
+
+    /// A replay that may hold what is missing began or brought something: gaps stop being timed, for 10 s at most from here.
+    pub fn replay_progress(&mut self, now: Now) {
+        self.advance(now.mono);
+        self.still.hold(self.clock);
+        self.touch();
+    }
+
+    /// The replay has ended, whole or not: gaps are timed again.
+    pub fn replay_end(&mut self, now: Now) {
+        self.advance(now.mono);
+        self.still.go_on(self.clock);
+        self.touch();
+    }
+
+    /// An earlier run delivered all of `epoch` up to `seq`. For a lane that was not offered anything yet, at most twice; `false` when
+    /// it cannot be used.
+    #[must_use]
+    pub fn resume(&mut self, epoch: u64, seq: u64) -> bool {
+        if self.config.mode == Mode::LatestOnly {
+            let newer = self
+                .latest
+                .current()
+                .is_none_or(|current| (epoch, seq) > current);
+            if newer {
+                self.latest = Latest::after(epoch, seq, self.latest.current(), self.clock);
+            }
+            return newer;
+        }
+        let Some(index) = self.followed.iter().position(Option::is_none) else {
+            return false;
+        };
+        let missing = Ranges::new(seq.saturating_add(1));
+        if self.index_of(epoch).is_some()
+            || !self.orders[index].begin_after(epoch, seq, missing, true)
+        {
+            return false;
+        }
+        self.followed[index] = Some(Followed {
+            epoch,
+            heard: self.clock,
+        });
+        self.mark_outdated();
+        true
+    }
+
+    /// Acts on all that is due.
+    pub fn handle_timeout(&mut self, now: Now) {
+        self.advance(now.mono);
+        self.touch();
+    }
+
+    /// When something is due next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// The next item, in the order in which they were decided.
+    pub fn poll(&mut self) -> Option<LaneItem<T>> {
+        let item = match self.front? {
+            Source::Note => self.notes.pop().map(LaneItem::from),
+            Source::Order(index) => self.orders[index].poll().map(LaneItem::from),
+        };
+        self.touch();
+        item
+    }
+
+    /// The fact that `poll` would hand out; `None` when there is nothing or a notice comes first.
+    pub fn front(&mut self) -> Option<Front<'_, T>> {
+        match self.front? {
+            Source::Note => None,
+            Source::Order(index) => self.orders[index].front(),
+        }
+    }
+
+    /// There is something to hand out.
+    pub fn is_ready(&self) -> bool {
+        self.front.is_some()
+    }
+
+    /// The epochs that are followed with their edges, all up to which was decided.
+    pub fn edges(&self) -> [Option<(u64, u64)>; 2] {
+        if self.config.mode == Mode::LatestOnly {
+            return [self.latest.current(), None];
+        }
+        [0, 1].map(|index| Some((self.followed[index]?.epoch, self.orders[index].edge()?)))
+    }
+
+    /// The number is at or below the edge of its epoch, so that dedup may forget it early.
+    pub fn covers(&self, epoch: u64, seq: u64) -> bool {
+        let epoch = self.epoch_of(epoch, seq);
+        match self.config.mode {
+            Mode::LatestOnly => self.latest.is_covered(epoch, seq),
+            _ => self
+                .index_of(epoch)
+                .is_some_and(|index| self.orders[index].is_covered(seq)),
+        }
+    }
+
+    /// An offer of this epoch would be judged, not `Busy`.
+    pub fn has_room(&self, epoch: u64, seq: u64) -> bool {
+        let epoch = self.epoch_of(epoch, seq);
+        match self.config.mode {
+            Mode::LatestOnly => self.latest_has_room(epoch),
+            _ => match self.index_of(epoch) {
+                Some(index) => self.orders[index].has_room(),
+                None => self.can_follow(),
+            },
+        }
+    }
+
+    /// Numbers that wait behind gaps.
+    pub fn held(&self) -> usize {
+        self.orders.iter().map(Order::held).sum()
+    }
+
+    /// What was counted.
+    pub fn stats(&self) -> LaneStats {
+        LaneStats {
+            late: self.orders.iter().map(Order::late).sum(),
+            skips: self.orders.iter().map(Order::skips).sum(),
+            superseded: self.latest.superseded(),
+            ..self.stats
+        }
+    }
+
+    /// Facts that were not delivered because a newer one was (`latest_only`).
+    pub fn superseded(&self) -> u64 {
+        self.latest.superseded()
+    }
+
+    /// Bytes of this lane, without what its items own elsewhere.
+    pub fn memory(&self) -> usize {
+        size_of::<Self>() + self.orders.iter().map(Order::slot_bytes).sum::<usize>()
+    }
+
+    fn judge(&mut self, offer: &Offer, item: T) -> Admit<T> {
+        if offer.anycast {
+            return self
+                .pass(offer.epoch, offer.seq, item)
+                .map_or_else(Admit::Busy, |()| Admit::Taken);
+        }
+        let epoch = self.epoch_of(offer.epoch, offer.seq);
+        if self.config.mode == Mode::LatestOnly {
+            return self.judge_latest(epoch, offer, item);
+        }
+        let Some(index) = self.follow(epoch) else {
+            return Admit::Busy(item);
+        };
+        let at = self.still.at(self.clock);
+        let (seq, copy_possible) = (offer.seq, offer.copy_possible);
+        let admit = self.with_order(index, |order| order.offer(at, seq, copy_possible, item));
+        if matches!(admit, Admit::Conflict(_)) {
+            self.note_clash(epoch, seq);
+        }
+        if !matches!(admit, Admit::Busy(_)) {
+            self.heard_from(index, seq, offer.replayed);
+        }
+        admit
+    }
+
+    fn judge_latest(&mut self, epoch: u64, offer: &Offer, item: T) -> Admit<T> {
+        if !self.latest_has_room(epoch) {
+            return Admit::Busy(item);
+        }
+        self.guess.commit(epoch);
+        if core::mem::take(&mut self.resync) {
+            self.note(Note::Resynced { epoch });
+        }
+        let judged = self
+            .latest
+            .judge(self.clock, epoch, offer.seq, offer.replayed);
+        let admit = match judged {
+            Judged::Newer { restarted } => {
+                if let Some(greater) = restarted {
+                    self.stats.restarts += 1;
+                    self.note(Note::Restarted { epoch, greater });
+                }
+                self.pass(epoch, offer.seq, item)
+                    .map_or_else(Admit::Busy, |()| Admit::Taken)
+            }
+            Judged::Same if offer.copy_possible => Admit::Duplicate(item),
+            Judged::Same => {
+                self.note_clash(epoch, offer.seq);
+                Admit::Conflict(item)
+            }
+            Judged::Superseded => Admit::Superseded(item),
+        };
+        if !offer.replayed {
+            self.note_pair(epoch, offer.seq);
+        }
+        admit
+    }
+
+    fn latest_has_room(&self, epoch: u64) -> bool {
+        let notes = match self.latest.current() {
+            Some((current, _)) if current == epoch && !self.clashes.would_end_one(epoch) => 0,
+            _ => NOTES_PER_CALL,
+        };
+        self.orders[0].has_room() && self.notes.free() >= notes
+    }
+
+    /// Out at once, after all that is decided.
+    fn pass(&mut self, epoch: u64, seq: u64, item: T) -> Result<(), T> {
+        let index = self.greatest().unwrap_or(0);
+        self.with_order(index, |order| order.pass(epoch, seq, item))
+    }
+
+    /// The index of that epoch, which is followed from now on; `None` when something must be handed out first.
+    fn follow(&mut self, epoch: u64) -> Option<usize> {
+        if let Some(index) = self.index_of(epoch) {
+            return Some(index);
+        }
+        if !self.can_follow() {
+            return None;
+        }
+        let index = self.next_index();
+        let known = self.followed.iter().flatten().count() > 0;
+        let greater = self
+            .followed
+            .iter()
+            .flatten()
+            .all(|followed| followed.epoch < epoch);
+        let forgotten = core::mem::take(&mut self.resync);
+        let ended = self.followed[index].and_then(|old| self.clashes.end(old.epoch));
+        let was = self.followed[index]
+            .map(|old| old.epoch)
+            .zip(self.orders[index].last_edge());
+        let at_one = !forgotten && self.starts_at_one(epoch);
+        let back = self.replaced.filter(|replaced| replaced.0 == epoch);
+        let begun = self.with_order(index, |order| match back {
+            Some((_, edge)) => {
+                order.begin_after(epoch, edge, Ranges::new(edge.saturating_add(1)), false)
+            }
+            None => order.begin(epoch, at_one),
+        });
+        debug_assert!(begun, "can_follow asked the order");
+        self.replaced = was.or(self.replaced.filter(|replaced| replaced.0 != epoch));
+        if let Some(clash) = ended {
+            self.end_clash(clash);
+        }
+        self.followed[index] = Some(Followed {
+            epoch,
+            heard: self.clock,
+        });
+        self.mark_outdated();
+        self.guess.commit(epoch);
+        if forgotten {
+            self.note(Note::Resynced { epoch });
+        } else if known {
+            self.stats.restarts += 1;
+            self.note(Note::Restarted { epoch, greater });
+        }
+        Some(index)
+    }
+
+    fn can_follow(&self) -> bool {
+        let order = &self.orders[self.next_index()];
+        order.can_begin() && order.has_room() && self.notes.free() >= NOTES_PER_CALL
+    }
+
+    /// A free one, or that of the epoch heard longest ago.
+    fn next_index(&self) -> usize {
+        let age =
+            |index: usize| self.followed[index].map(|followed| (followed.heard, followed.epoch));
+        usize::from(age(1) < age(0))
+    }
+
+    fn index_of(&self, epoch: u64) -> Option<usize> {
+        self.followed
+            .iter()
+            .position(|followed| followed.is_some_and(|f| f.epoch == epoch))
+    }
+
+    fn greatest(&self) -> Option<usize> {
+        let epoch = self
+            .followed
+            .iter()
+            .flatten()
+            .map(|followed| followed.epoch)
+            .max()?;
+        self.index_of(epoch)
+    }
+
+    fn mark_outdated(&mut self) {
+        let greatest = self.greatest();
+        for (index, order) in self.orders.iter_mut().enumerate() {
+            order.set_outdated(self.followed[index].is_some() && greatest != Some(index));
+        }
+    }
+
+    fn starts_at_one(&self, epoch: u64) -> bool {
+        let joined = self.config.accepted_wall.saturating_add(JOIN_TOLERANCE_MS);
+        !Guess::made_up(epoch) && epoch > joined.as_millis().saturating_mul(1000)
+    }
+
+    /// The epoch of a publication, made up where it has none.
+    fn epoch_of(&self, epoch: u64, seq: u64) -> u64 {
+        if epoch != 0 {
+            return epoch;
+        }
+        if self.config.mode == Mode::LatestOnly {
+            let known = self
+                .latest
+                .current()
+                .map_or((0, None), |(epoch, seq)| (epoch, Some(seq)));
+            return self.guess.epoch_of(seq, &[known]);
+        }
+        let known = |index: usize| {
+            self.followed[index].map_or((0, Some(0)), |f| (f.epoch, self.orders[index].edge()))
+        };
+        let first = self.greatest().unwrap_or(0);
+        self.guess.epoch_of(seq, &[known(first), known(1 - first)])
+    }
+
+    fn heard_from(&mut self, index: usize, seq: u64, replayed: bool) {
+        if let Some(followed) = &mut self.followed[index] {
+            followed.heard = self.clock;
+            let epoch = followed.epoch;
+            if !replayed {
+                self.note_pair(epoch, seq);
+            }
+        }
+    }
+
+    fn note_pair(&mut self, epoch: u64, seq: u64) {
+        self.pair.note(self.clock, epoch, seq);
+        if let Some(epoch) = self.pair.untold()
+            && self.notes.free() > 0
+        {
+            self.pair.set_told();
+            self.note(Note::TwoCounters { epoch });
+        }
+    }
+
+    fn note_clash(&mut self, epoch: u64, seq: u64) {
+        if let Some(clash) = self.clashes.note(self.clock, epoch, seq) {
+            self.end_clash(clash);
+        }
+    }
+
+    fn end_clash(&mut self, clash: Clash) {
+        let place = self.next_place();
+        self.notes.push_clash(place, clash);
+    }
+
+    fn note(&mut self, note: Note) {
+        let place = self.next_place();
+        self.notes.push(place, note);
+    }
+
+    fn next_place(&mut self) -> u64 {
+        self.place += 1;
+        self.place
+    }
+
+    /// Both orders count their decisions with one counter, so that `poll` can hand them out in the order they were taken.
+    fn with_order<R>(&mut self, index: usize, act: impl FnOnce(&mut Order<T, S>) -> R) -> R {
+        let order = &mut self.orders[index];
+        order.set_place(self.place);
+        let result = act(order);
+        self.place = order.place();
+        result
+    }
+
+    /// Acts on all that is due by `now`, earliest first.
+    fn advance(&mut self, now: Instant) {
+        self.clock = self.clock.max(now);
+        self.still.settle(self.clock);
+        loop {
+            let gaps = [0, 1].map(|index| self.gap_due(index));
+            let episode = self.clashes.next_end();
+            let due = soonest(soonest(gaps[0], gaps[1]), episode.map(|(ends, _)| ends));
+            let Some(due) = due.filter(|due| *due <= self.clock) else {
+                return;
+            };
+            if let Some(index) = gaps.iter().position(|gap| *gap == Some(due)) {
+                let at = self.orders[index].poll_timeout().unwrap_or_default();
+                self.with_order(index, |order| order.handle_timeout(at));
+            } else if let Some(clash) = episode.and_then(|(_, epoch)| self.clashes.end(epoch)) {
+                self.end_clash(clash);
+            }
+        }
+    }
+
+    fn gap_due(&self, index: usize) -> Option<Instant> {
+        Some(self.still.when(self.orders[index].poll_timeout()?))
+    }
+
+    /// Restores what is derived: the next deadline and where the next item is. Every change ends here.
+    fn touch(&mut self) {
+        let gaps = soonest(self.gap_due(0), self.gap_due(1));
+        self.due = soonest(gaps, self.clashes.next_end().map(|(ends, _)| ends));
+        let places = [
+            (self.notes.front_place(), Source::Note),
+            (self.orders[0].front_place(), Source::Order(0)),
+            (self.orders[1].front_place(), Source::Order(1)),
+        ];
+        let ready = places
+            .into_iter()
+            .filter_map(|(place, source)| Some((place?, source)));
+        self.front = ready
+            .min_by_key(|(place, _)| *place)
+            .map(|(_, source)| source);
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<T> Lane<T, alloc::vec::Vec<Option<Slot<T>>>> {
+    /// A lane whose slots are allocated when a second fact waits.
+    pub fn growing(config: LaneConfig) -> Self {
+        let order = config.order();
+        Self::over([Order::growing(order), Order::growing(order)], config)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,671 @@
+//! One epoch of one publisher on one topic, put back in its order.
+//!
+//! Decides: which fact may leave, which missing numbers are given up, what is late, what is a conflict. Leaves to others: whether a
+//! fact is a copy (dedup), which epoch it belongs to (`lane`), when a given-out fact is opened. Believes: mono. Bounded by: its slots,
+//! `max_held` facts behind a gap, 16 ranges of missing numbers; no number a publisher chooses becomes a loop or a list.
+
+use core::fmt;
+
+use super::held::Held;
+use super::ranges::Ranges;
+use crate::time::{Duration, Instant};
+
+/// Ranges of missing numbers an order remembers.
+pub(crate) const MISSING: usize = 16;
+
+/// How an [`Order`] gives its facts out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OrderConfig {
+    /// How long a missing number is waited for, from the arrival of the first fact behind the gap. Default 250 ms.
+    pub timeout: Duration,
+    /// With this many facts held the head gap is given up early; at least 1, at most what the slots hold. Default 1024.
+    pub max_held: usize,
+    /// Facts leave at once; the same gaps are watched and reported.
+    pub as_arrives: bool,
+    /// The numbers are not contiguous: facts are put in order within the timeout and nothing is reported as skipped.
+    pub sparse: bool,
+}
+
+impl Default for OrderConfig {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_millis(250),
+            max_held: 1024,
+            as_arrives: false,
+            sparse: false,
+        }
+    }
+}
+
+/// What became of an offered fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+#[non_exhaustive]
+pub enum Admit<T> {
+    /// No room until something was handed out; nothing has changed. Drain and offer again, or give its place up.
+    Busy(T),
+    /// Another fact with this number was delivered or is held; this one is not delivered.
+    Conflict(T),
+    /// A copy of a fact that was delivered.
+    Duplicate(T),
+    /// A newer fact was delivered before (`latest_only`).
+    Superseded(T),
+    /// It is held or ready to leave.
+    Taken,
+}
+
+/// What an [`Order`] hands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Release<T> {
+    /// A fact, in order or `late`.
+    Fact {
+        /// The epoch it was offered under.
+        epoch: u64,
+        /// Its number.
+        seq: u64,
+        /// It comes after its place was given up, or its epoch is no longer the greatest.
+        late: bool,
+        /// What was offered.
+        item: T,
+    },
+    /// `first..=last` did not arrive in time.
+    Skipped {
+        /// The epoch of the numbers.
+        epoch: u64,
+        /// The lowest missing number.
+        first: u64,
+        /// The highest missing number.
+        last: u64,
+    },
+}
+
+/// The fact an [`Order`] would hand out next.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Front<'a, T> {
+    /// Its epoch.
+    pub epoch: u64,
+    /// Its number.
+    pub seq: u64,
+    /// It will be handed out as late.
+    pub late: bool,
+    /// The fact; it may be changed in place, as opening a sealed one does.
+    pub item: &'a mut T,
+}
+
+/// One place of an [`Order`]'s storage: `[const { None }; N]` of it, or a box or a slice of the like.
+pub struct Slot<T> {
+    epoch: u64,
+    seq: u64,
+    /// While it is held: the earliest arrival among the held with this number or a higher one.
+    since: Instant,
+    /// Once it is decided: its rank among all that was decided.
+    place: u64,
+    /// Once it is decided: what was given up before it.
+    skipped: Option<(u64, u64)>,
+    late: bool,
+    body: Body<T>,
+}
+
+enum Body<T> {
+    Fact(T),
+    /// Its fact went out on arrival.
+    Gone,
+    /// Its fact was refused or dropped, and accounted for elsewhere.
+    Closed,
+}
+
+impl<T> fmt::Debug for Slot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slot")
+            .field("epoch", &self.epoch)
+            .field("seq", &self.seq)
+            .finish()
+    }
+}
+
+/// A range given up where there was no slot to hang it on: it follows all that is decided.
+#[derive(Clone, Copy, Debug)]
+struct Tail {
+    epoch: u64,
+    first: u64,
+    last: u64,
+    place: u64,
+}
+
+/// One epoch of one publisher on one topic.
+///
+/// `offer`, `close` and `give_up` first act on what is due by their `now`, so a trace does not depend on how often `handle_timeout`
+/// is called. What is decided waits in the slots until `poll` hands it out.
+#[derive(Debug)]
+pub struct Order<T, S> {
+    config: OrderConfig,
+    epoch: u64,
+    /// All up to here was decided; `None` while the first facts are held.
+    edge: Option<u64>,
+    /// Numbers up to the edge that were not delivered: skipped or closed.
+    missing: Ranges<MISSING>,
+    /// Up to here a fact can only be a copy: an earlier run delivered it.
+    vouched: Option<u64>,
+    /// A greater epoch is known: what leaves now is late.
+    outdated: bool,
+    /// `..ready` was decided and waits for `poll`, in that order; `ready..` is held, by number.
+    queue: Held<Slot<T>, S>,
+    ready: usize,
+    tail: Option<Tail>,
+    place: u64,
+    clock: Instant,
+    late: u64,
+    skips: u64,
+}
+
+impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
+    /// An order over `slots`, of which there must be at least one. It begins in epoch 0 and may be joined in the middle.
+    pub fn new(slots: S, config: OrderConfig) -> Self {
+        Self::over(Held::new(slots), config)
+    }
+
+    fn over(queue: Held<Slot<T>, S>, mut config: OrderConfig) -> Self {
+        config.max_held = config.max_held.clamp(1, queue.capacity());
+        Self {
+            config,
+            epoch: 0,
+            edge: None,
+            missing: Ranges::new(0),
+            vouched: None,
+            outdated: false,
+            queue,
+            ready: 0,
+            tail: None,
+            place: 0,
+            clock: Instant::ORIGIN,
+            late: 0,
+            skips: 0,
+        }
+    }
+
+    /// Starts anew as `epoch`: what the epoch before still holds leaves, its holes as `Skipped`. With `at_one` the numbering is known
+    /// to start at 1, and what is missing from there is missed; else it is joined where the first facts are. Returns `false`, and has
+    /// changed nothing, while a place that was given up waits to be handed out.
+    #[must_use]
+    pub fn begin(&mut self, epoch: u64, at_one: bool) -> bool {
+        if self.tail.is_some() {
+            return false;
+        }
+        while self.held() > 0 {
+            self.pass_head_gap();
+        }
+        self.epoch = epoch;
+        self.vouched = None;
+        self.edge = at_one.then_some(0);
+        self.missing = Ranges::new(u64::from(at_one));
+        true
+    }
+
+    /// Starts anew as `epoch` with all up to `edge` decided: what is in `missing` was not delivered, and nothing is known below its
+    /// floor. With `vouched` all up to the edge was delivered by an earlier run, so what comes there is a copy. Refuses as `begin`.
+    #[must_use]
+    pub(crate) fn begin_after(
+        &mut self,
+        epoch: u64,
+        edge: u64,
+        missing: Ranges<MISSING>,
+        vouched: bool,
+    ) -> bool {
+        let begun = self.begin(epoch, false);
+        if begun {
+            self.edge = Some(edge);
+            self.missing = missing;
+            self.vouched = vouched.then_some(edge);
+        }
+        begun
+    }
+
+    /// Offers a fact. `copy_possible` says that dedup may have forgotten a delivered fact at or below the edge before its time; what
+    /// is offered there is then a duplicate unless its number is known to be missing.
+    pub fn offer(&mut self, now: Instant, seq: u64, copy_possible: bool, item: T) -> Admit<T> {
+        self.handle_timeout(now);
+        if self.edge.is_some_and(|edge| seq <= edge) {
+            return self.offer_below(seq, copy_possible, item);
+        }
+        let at = self.position(seq);
+        if let Some(slot) = self.queue.get(at).filter(|slot| slot.seq == seq) {
+            if !matches!(slot.body, Body::Closed) {
+                return Admit::Conflict(item);
+            }
+            return self.fill(at, seq, item);
+        }
+        if !self.config.as_arrives {
+            if self.queue.free() == 0 {
+                return Admit::Busy(item);
+            }
+            self.hold(at, seq, Body::Fact(item));
+        } else if self.is_next(seq) {
+            if let Err(item) = self.push_ready(self.epoch, seq, self.outdated, item) {
+                return Admit::Busy(item);
+            }
+            self.advance_to(seq);
+        } else {
+            if self.queue.free() < 2 {
+                return Admit::Busy(item);
+            }
+            if let Err(item) = self.push_ready(self.epoch, seq, self.outdated, item) {
+                return Admit::Busy(item);
+            }
+            self.hold(at + 1, seq, Body::Gone);
+        }
+        self.settle();
+        Admit::Taken
+    }
+
+    /// A verified fact with this number was refused or dropped, which its own counter or notice accounts for: the order passes over
+    /// its place without a `Skipped`. A copy that is offered later is taken.
+    pub fn close(&mut self, now: Instant, seq: u64) {
+        self.handle_timeout(now);
+        if self.edge.is_some_and(|edge| seq <= edge) {
+            return;
+        }
+        let at = self.position(seq);
+        if self.queue.get(at).is_some_and(|slot| slot.seq == seq) {
+            return;
+        }
+        if self.is_next(seq) {
+            self.advance_to(seq);
+            self.missing.insert(seq, seq);
+        } else if self.queue.free() > 0 {
+            self.hold(at, seq, Body::Closed);
+        } else {
+            self.give_up_to(seq);
+        }
+        self.settle();
+    }
+
+    /// A fact with this number found no room: all up to it is given up and comes out as `Skipped` behind what is decided. Returns
+    /// `false` when its place was decided before, so that no `Skipped` will speak of it.
+    #[must_use]
+    pub fn give_up(&mut self, now: Instant, seq: u64) -> bool {
+        self.handle_timeout(now);
+        let ahead = self.edge.is_none_or(|edge| seq > edge);
+        if ahead {
+            self.give_up_to(seq);
+            self.settle();
+        }
+        ahead
+    }
+
+    /// Hands an item out after all that is decided, outside the numbering; gives it back when there is no room.
+    pub(crate) fn pass(&mut self, epoch: u64, seq: u64, item: T) -> Result<(), T> {
+        self.push_ready(epoch, seq, false, item)
+    }
+
+    /// Gives up what has been waited for long enough. An earlier `now` than the last is taken as the last.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.clock = self.clock.max(now);
+        while self.poll_timeout().is_some_and(|due| due <= self.clock) {
+            self.pass_head_gap();
+        }
+    }
+
+    /// When the gap at the head, or the hold of the first facts, ends.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let head = self.queue.get(self.ready)?;
+        Some(head.since.saturating_add(self.config.timeout))
+    }
+
+    /// The next decided thing, oldest decision first.
+    pub fn poll(&mut self) -> Option<Release<T>> {
+        if self.ready == 0 {
+            let Tail {
+                epoch, first, last, ..
+            } = self.tail.take()?;
+            return Some(Release::Skipped { epoch, first, last });
+        }
+        let slot = self.queue.get_mut(0)?;
+        if let Some((first, last)) = slot.skipped.take() {
+            let epoch = slot.epoch;
+            if !matches!(slot.body, Body::Fact(_)) {
+                self.ready -= 1;
+                self.queue.remove(0);
+            }
+            return Some(Release::Skipped { epoch, first, last });
+        }
+        self.ready -= 1;
+        let Slot {
+            epoch,
+            seq,
+            late,
+            body,
+            ..
+        } = self.queue.remove(0)?;
+        match body {
+            Body::Fact(item) => Some(Release::Fact {
+                epoch,
+                seq,
+                late,
+                item,
+            }),
+            Body::Gone | Body::Closed => {
+                unreachable!("what has nothing to say is not kept as decided")
+            }
+        }
+    }
+
+    /// The fact `poll` would hand out; `None` when there is nothing or a `Skipped` comes first.
+    pub fn front(&mut self) -> Option<Front<'_, T>> {
+        if self.ready == 0 {
+            return None;
+        }
+        let Slot {
+            epoch,
+            seq,
+            late,
+            skipped: None,
+            body: Body::Fact(item),
+            ..
+        } = self.queue.get_mut(0)?
+        else {
+            return None;
+        };
+        Some(Front {
+            epoch: *epoch,
+            seq: *seq,
+            late: *late,
+            item,
+        })
+    }
+
+    /// All up to this number was decided: delivered, skipped or closed. `None` while the first facts are held.
+    pub fn edge(&self) -> Option<u64> {
+        self.edge
+    }
+
+    /// The number is at or below the edge, so that a fact there is late, a conflict or a copy, and never new in order.
+    pub fn is_covered(&self, seq: u64) -> bool {
+        self.edge.is_some_and(|edge| seq <= edge)
+    }
+
+    /// Numbers that wait behind a gap or in the first hold, closed places included.
+    pub fn held(&self) -> usize {
+        self.queue.len() - self.ready
+    }
+
+    /// Nothing is held and nothing waits for `poll`.
+    pub fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.tail.is_none()
+    }
+
+    /// One more fact with any number would be taken or judged, not `Busy`.
+    pub fn has_room(&self) -> bool {
+        self.queue.free() > usize::from(self.config.as_arrives)
+    }
+
+    /// Facts that left as late.
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// Ranges that were given up.
+    pub fn skips(&self) -> u64 {
+        self.skips
+    }
+
+    /// The edge that `begin` would leave behind.
+    pub(crate) fn last_edge(&self) -> Option<u64> {
+        match self.held() {
+            0 => self.edge,
+            _ => self.queue.get(self.queue.len() - 1).map(|slot| slot.seq),
+        }
+    }
+
+    /// An earlier run delivered what is below some edge.
+    pub(crate) fn is_vouched(&self) -> bool {
+        self.vouched.is_some()
+    }
+
+    pub(crate) fn missing(&self) -> &Ranges<MISSING> {
+        &self.missing
+    }
+
+    /// What leaves from now on is late, or not.
+    pub(crate) fn set_outdated(&mut self, outdated: bool) {
+        self.outdated = outdated;
+    }
+
+    /// The rank that the next decision gets; a lane hands one counter to both of its orders.
+    pub(crate) fn place(&self) -> u64 {
+        self.place
+    }
+
+    pub(crate) fn set_place(&mut self, place: u64) {
+        self.place = place;
+    }
+
+    /// The rank of what `poll` would hand out.
+    pub(crate) fn front_place(&self) -> Option<u64> {
+        if self.ready == 0 {
+            return self.tail.map(|tail| tail.place);
+        }
+        self.queue.get(0).map(|slot| slot.place)
+    }
+
+    /// Nothing decided waits for `poll` behind a place without a slot.
+    pub(crate) fn can_begin(&self) -> bool {
+        self.tail.is_none()
+    }
+
+    /// Bytes outside of the value itself.
+    pub(crate) fn slot_bytes(&self) -> usize {
+        self.queue.slot_bytes()
+    }
+
+    fn offer_below(&mut self, seq: u64, copy_possible: bool, item: T) -> Admit<T> {
+        let vouched = self.vouched.is_some_and(|edge| seq <= edge);
+        let missing = self.missing.contains(seq);
+        let known = seq >= self.missing.floor();
+        if !missing && (copy_possible || vouched) {
+            return Admit::Duplicate(item);
+        }
+        if !missing && known {
+            return Admit::Conflict(item);
+        }
+        if let Err(item) = self.push_ready(self.epoch, seq, true, item) {
+            return Admit::Busy(item);
+        }
+        self.missing.remove(seq);
+        Admit::Taken
+    }
+
+    /// The fact of a closed place came after all.
+    fn fill(&mut self, at: usize, seq: u64, item: T) -> Admit<T> {
+        if !self.config.as_arrives {
+            if let Some(slot) = self.queue.get_mut(at) {
+                slot.body = Body::Fact(item);
+            }
+            return Admit::Taken;
+        }
+        if let Err(item) = self.push_ready(self.epoch, seq, self.outdated, item) {
+            return Admit::Busy(item);
+        }
+        if let Some(slot) = self.queue.get_mut(at + 1) {
+            slot.body = Body::Gone;
+        }
+        Admit::Taken
+    }
+
+    /// Where `seq` is or belongs among the held.
+    fn position(&self, seq: u64) -> usize {
+        self.queue
+            .partition_point(self.ready, |slot| slot.seq < seq)
+    }
+
+    /// It may leave without waiting for anything.
+    fn is_next(&self, seq: u64) -> bool {
+        match self.edge {
+            Some(edge) => edge.checked_add(1) == Some(seq),
+            None => seq <= 1,
+        }
+    }
+
+    /// Moves the edge, or starts the order there.
+    fn advance_to(&mut self, seq: u64) {
+        if self.edge.is_none() {
+            self.missing = Ranges::new(seq);
+        }
+        self.edge = Some(seq);
+    }
+
+    fn hold(&mut self, at: usize, seq: u64, body: Body<T>) {
+        // Time does not go back, so a new arrival is the earliest only where nothing higher is held.
+        let since = self.queue.get(at).map_or(self.clock, |slot| slot.since);
+        let slot = Slot {
+            epoch: self.epoch,
+            seq,
+            since,
+            place: 0,
+            skipped: None,
+            late: false,
+            body,
+        };
+        let kept = self.queue.insert(at, slot);
+        debug_assert!(kept.is_ok(), "the caller looked for room");
+    }
+
+    /// Appends a fact to what is decided.
+    fn push_ready(&mut self, epoch: u64, seq: u64, late: bool, item: T) -> Result<(), T> {
+        if self.queue.free() == 0 || self.tail.is_some_and(|tail| tail.epoch != epoch) {
+            return Err(item);
+        }
+        let skipped = self.tail.take().map(|tail| (tail.first, tail.last));
+        let place = self.next_place();
+        let body = Body::Fact(item);
+        let slot = Slot {
+            epoch,
+            seq,
+            since: self.clock,
+            place,
+            skipped,
+            late,
+            body,
+        };
+        let kept = self.queue.insert(self.ready, slot);
+        debug_assert!(kept.is_ok(), "looked for room above");
+        self.ready += 1;
+        self.late += u64::from(late);
+        Ok(())
+    }
+
+    /// Lets go of all that waits for nothing, and of the head gap where too many are held.
+    fn settle(&mut self) {
+        loop {
+            while self
+                .queue
+                .get(self.ready)
+                .is_some_and(|head| self.is_next(head.seq))
+            {
+                self.release(None);
+            }
+            if self.held() < self.config.max_held {
+                return;
+            }
+            self.pass_gap();
+        }
+    }
+
+    fn pass_head_gap(&mut self) {
+        self.pass_gap();
+        self.settle();
+    }
+
+    /// Gives up what is missing before the lowest held, or starts the order there.
+    fn pass_gap(&mut self) {
+        let Some(head) = self.queue.get(self.ready).map(|slot| slot.seq) else {
+            return;
+        };
+        let gap = self.edge.and_then(|edge| gap(edge, head));
+        if let Some((first, last)) = gap {
+            self.missing.insert(first, last);
+        }
+        let told = gap.filter(|_| !self.config.sparse);
+        self.skips += u64::from(told.is_some());
+        self.release(told);
+    }
+
+    /// Decides the lowest held; `skipped` is told before it.
+    fn release(&mut self, skipped: Option<(u64, u64)>) {
+        let place = self.next_place();
+        let outdated = self.outdated;
+        let at = self.ready;
+        let Some(slot) = self.queue.get_mut(at) else {
+            return;
+        };
+        let seq = slot.seq;
+        let is_fact = matches!(slot.body, Body::Fact(_));
+        let is_closed = matches!(slot.body, Body::Closed);
+        let skipped = match (self.tail.take_if(|_| is_fact || skipped.is_some()), skipped) {
+            (Some(tail), Some((_, last))) => Some((tail.first, last)),
+            (Some(tail), None) => Some((tail.first, tail.last)),
+            (None, skipped) => skipped,
+        };
+        (slot.place, slot.skipped, slot.late) = (place, skipped, outdated);
+        self.advance_to(seq);
+        if is_closed {
+            self.missing.insert(seq, seq);
+        }
+        if is_fact || skipped.is_some() {
+            self.ready += 1;
+            self.late += u64::from(is_fact && outdated);
+        } else {
+            self.queue.remove(at);
+        }
+    }
+
+    /// Decides everything up to `seq`, which has no slot.
+    fn give_up_to(&mut self, seq: u64) {
+        while self
+            .queue
+            .get(self.ready)
+            .is_some_and(|head| head.seq < seq)
+        {
+            self.pass_gap();
+        }
+        let first = self.edge.map_or(seq, |edge| edge.saturating_add(1));
+        if self.edge.is_none() {
+            self.missing = Ranges::new(seq);
+        }
+        self.edge = Some(seq);
+        self.missing.insert(first, seq);
+        self.skips += u64::from(self.tail.is_none());
+        let place = self.next_place();
+        let tail = self.tail.get_or_insert(Tail {
+            epoch: self.epoch,
+            first,
+            last: seq,
+            place,
+        });
+        tail.last = seq;
+    }
+
+    fn next_place(&mut self) -> u64 {
+        self.place += 1;
+        self.place
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<T> Order<T, alloc::vec::Vec<Option<Slot<T>>>> {
+    /// An order whose slots are allocated when a second fact waits, so that one in order whose owner drains allocates nothing. At most
+    /// `max_held` and one more.
+    pub fn growing(config: OrderConfig) -> Self {
+        Self::over(Held::growing(config.max_held), config)
+    }
+}
+
+fn gap(edge: u64, head: u64) -> Option<(u64, u64)> {
+    let first = edge.checked_add(1)?;
+    (first < head).then(|| (first, head - 1))
+}
+
+#[cfg(test)]
+mod tests;
