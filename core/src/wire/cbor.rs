@@ -10,7 +10,7 @@ mod write;
 use core::fmt;
 
 pub use check::check;
-pub(crate) use check::{Simples, walk};
+pub(crate) use check::{Bounds, Simples, walk};
 pub use read::{Entries, Reader, Value};
 pub(crate) use write::Counter;
 pub use write::{Sink, SliceSink, TooSmall, Writer};

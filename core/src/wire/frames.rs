@@ -15,7 +15,7 @@ use crate::code::{
 use crate::{NodeId, RealmId, RunId, WallMs};
 
 #[cfg(feature = "alloc")]
-pub(super) use encode::{event_entries, publish_entries};
+pub(super) use encode::{event_entries, position as write_position, publish_entries};
 pub use interest::{InterestEntries, InterestEntry};
 
 /// The version of the wire.

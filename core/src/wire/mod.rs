@@ -10,6 +10,10 @@ mod fields;
 mod frame;
 mod frames;
 pub mod object;
+#[cfg(feature = "alloc")]
+mod payload;
+#[cfg(feature = "alloc")]
+mod positions;
 mod publication;
 
 pub use frame::{
@@ -24,6 +28,12 @@ pub use frames::{
     Role, Route, Skipped, Subscribe, Subscribed, VERSION, Via,
 };
 pub use object::Object;
+#[cfg(feature = "alloc")]
+pub use payload::{
+    MAX_PAYLOAD_DEPTH, MAX_PAYLOAD_ITEMS, PayloadError, check_payload, from_payload, to_payload,
+};
+#[cfg(feature = "alloc")]
+pub use positions::{LanePosition, Positions, PositionsFault, StationPosition};
 pub use publication::{
     Body, DEFAULT_TTL_MS, Draft, MAX_TTL_MS, NUMBER_LIMIT, Publication, SKEW_MS, Sealed,
 };

@@ -123,7 +123,7 @@ impl<'a> Publication<'a> {
     ) -> Result<Self, ObjectFault> {
         let signature = object.signature.try_into().ok();
         let signature = signature.ok_or(ObjectFault::Malformed)?;
-        cbor::walk(object.tbs, Simples::InPayload, cbor::MAX_DEPTH)
+        cbor::walk(object.tbs, Simples::InPayload, cbor::Bounds::WHOLE)
             .map_err(|_| ObjectFault::Malformed)?;
         let fields = Fields::read(object.tbs).ok_or(ObjectFault::Malformed)?;
         let publication = fields

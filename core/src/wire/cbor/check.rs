@@ -28,15 +28,30 @@ pub fn check(bytes: &[u8], simples: bool) -> Result<(), CborFault> {
     } else {
         Simples::Nowhere
     };
-    walk(bytes, simples, MAX_DEPTH)
+    walk(bytes, simples, Bounds::WHOLE)
 }
 
-pub(crate) fn walk(bytes: &[u8], simples: Simples, depth: usize) -> Result<(), CborFault> {
+/// How deep and how long a value may be.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds {
+    pub(crate) depth: usize,
+    pub(crate) items: u32,
+}
+
+impl Bounds {
+    /// A value of its own.
+    pub(crate) const WHOLE: Self = Self {
+        depth: MAX_DEPTH,
+        items: MAX_ITEMS,
+    };
+}
+
+pub(crate) fn walk(bytes: &[u8], simples: Simples, bounds: Bounds) -> Result<(), CborFault> {
     // Most values are shallow, and a small stack is cheaper to set up than a large one.
-    match walk_with::<8>(bytes, simples, depth) {
+    match walk_with::<8>(bytes, simples, bounds) {
         Ok(done) => done,
         Err(StackFull) => {
-            walk_with::<MAX_DEPTH>(bytes, simples, depth).unwrap_or(Err(CborFault::TooDeep))
+            walk_with::<MAX_DEPTH>(bytes, simples, bounds).unwrap_or(Err(CborFault::TooDeep))
         }
     }
 }
@@ -57,7 +72,7 @@ const PAYLOAD_KEY: &[u8] = b"\x67payload";
 fn walk_with<const N: usize>(
     bytes: &[u8],
     simples: Simples,
-    max_depth: usize,
+    bounds: Bounds,
 ) -> Result<Result<(), CborFault>, StackFull> {
     macro_rules! refuse {
         ($fault:ident) => {
@@ -143,7 +158,7 @@ fn walk_with<const N: usize>(
             refuse!(BadKey);
         }
         items += 1;
-        if items > MAX_ITEMS {
+        if items > bounds.items {
             refuse!(TooManyItems);
         }
         match kind {
@@ -160,7 +175,7 @@ fn walk_with<const N: usize>(
                 }
             }
             ARRAY | MAP => {
-                if depth >= max_depth {
+                if depth >= bounds.depth {
                     refuse!(TooDeep);
                 }
                 let Some(slot) = stack.get_mut(depth) else {

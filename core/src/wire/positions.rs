@@ -1,0 +1,210 @@
+//! Committed positions: what a node exports and a later run imports (WIRE.md section 11).
+//!
+//! Decides: their one encoding. Leaves to others: what is committed when. Believes: no clock. Bounded by: the bytes handed in, and their
+//! 131,072 items.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::cbor::{self, CborFault, Reader, Value, Writer};
+use super::fields;
+use super::frames::{Position, VERSION, write_position};
+use crate::NodeId;
+use crate::topic::check_topic;
+
+/// How far one publisher's numbering of one topic was delivered.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LanePosition {
+    /// Whose numbering.
+    pub publisher: NodeId,
+    /// Of which topic.
+    pub topic: Box<str>,
+    /// Which numbering.
+    pub epoch: u64,
+    /// All up to this one was delivered.
+    pub seq: u64,
+}
+
+impl LanePosition {
+    fn order(&self) -> (&NodeId, &str, u64) {
+        (&self.publisher, &self.topic, self.epoch)
+    }
+}
+
+/// Where one station's stream was read up to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StationPosition {
+    /// Which station.
+    pub station: NodeId,
+    /// Up to where.
+    pub position: Position,
+}
+
+/// Why bytes are no committed positions: they are not those that were exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum PositionsFault {
+    /// They break the CBOR rule.
+    Cbor(CborFault),
+    /// A key is missing or unknown, or a value is of the wrong kind or range.
+    Malformed,
+    /// Lanes or stations are not sorted, or one occurs twice.
+    Order,
+    /// Another version than 1.
+    Version,
+}
+
+impl PositionsFault {
+    /// Its text.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Cbor(fault) => fault.text(),
+            Self::Malformed => "malformed",
+            Self::Order => "order",
+            Self::Version => "bad_version",
+        }
+    }
+}
+
+impl fmt::Display for PositionsFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl core::error::Error for PositionsFault {}
+
+/// Lanes and stations, sorted and without doubles.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Positions {
+    lanes: Vec<LanePosition>,
+    stations: Vec<StationPosition>,
+}
+
+impl Positions {
+    /// Sorts both; of lanes that occur twice the one further on stays, of stations the later one.
+    pub fn new(mut lanes: Vec<LanePosition>, mut stations: Vec<StationPosition>) -> Self {
+        lanes.sort_unstable_by(|a, b| a.order().cmp(&b.order()).then(b.seq.cmp(&a.seq)));
+        lanes.dedup_by(|later, earlier| later.order() == earlier.order());
+        stations.reverse();
+        stations.sort_by_key(|station| station.station);
+        stations.dedup_by_key(|station| station.station);
+        Self { lanes, stations }
+    }
+
+    /// The lanes by publisher, topic and epoch.
+    pub fn lanes(&self) -> &[LanePosition] {
+        &self.lanes
+    }
+
+    /// The stations by id.
+    pub fn stations(&self) -> &[StationPosition] {
+        &self.stations
+    }
+
+    /// The bytes to keep.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(64 + 128 * (self.lanes.len() + self.stations.len()));
+        let w = &mut Writer::new(&mut out);
+        w.map(3).text("lanes").array(self.lanes.len());
+        for lane in &self.lanes {
+            w.map(4).text("seq").unsigned(lane.seq);
+            w.text("epoch").unsigned(lane.epoch);
+            w.text("topic").text(&lane.topic);
+            w.text("publisher").bytes(lane.publisher.as_bytes());
+        }
+        w.text("version").unsigned(VERSION.into());
+        w.text("stations").array(self.stations.len());
+        for station in &self.stations {
+            w.map(2).text("station").bytes(station.station.as_bytes());
+            write_position(w.text("position"), station.position);
+        }
+        out
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote.
+    ///
+    /// # Errors
+    /// When it is not that.
+    pub fn decode(bytes: &[u8]) -> Result<Self, PositionsFault> {
+        cbor::check(bytes, false).map_err(PositionsFault::Cbor)?;
+        let (mut lanes, mut version, mut stations) = (None, None, None);
+        let entries = Reader::new(bytes).entries();
+        let mut entries = entries.ok_or(PositionsFault::Malformed)?;
+        while let Some(entry) = entries.next_entry() {
+            match entry {
+                Some((b"lanes", value)) => lanes = Some(value),
+                Some((b"version", value)) => version = Some(value),
+                Some((b"stations", value)) => stations = Some(value),
+                _ => return Err(PositionsFault::Malformed),
+            }
+        }
+        match version {
+            Some(Value::Unsigned(1)) => {}
+            Some(_) => return Err(PositionsFault::Version),
+            None => return Err(PositionsFault::Malformed),
+        }
+        let lanes = list(lanes, lane).ok_or(PositionsFault::Malformed)?;
+        let stations = list(stations, station).ok_or(PositionsFault::Malformed)?;
+        let sorted = lanes.is_sorted_by(|a, b| a.order() < b.order())
+            && stations.is_sorted_by(|a, b| a.station < b.station);
+        if !sorted {
+            return Err(PositionsFault::Order);
+        }
+        Ok(Self { lanes, stations })
+    }
+}
+
+fn list<T>(value: Option<Value<'_>>, read: fn(Value<'_>) -> Option<T>) -> Option<Vec<T>> {
+    let Some(Value::Array(bytes)) = value else {
+        return None;
+    };
+    let mut reader = Reader::new(bytes);
+    (0..reader.array()?)
+        .map(|_| read(reader.value()?))
+        .collect()
+}
+
+fn lane(value: Value<'_>) -> Option<LanePosition> {
+    let mut entries = value.entries()?;
+    let (mut seq, mut epoch, mut topic, mut publisher) = (None, None, None, None);
+    while let Some(entry) = entries.next_entry() {
+        match entry? {
+            (b"seq", value) => seq = Some(fields::id(value)?),
+            (b"epoch", value) => epoch = Some(fields::id(value)?),
+            (b"topic", value) => {
+                let text = value.text()?;
+                check_topic(text).ok()?;
+                topic = Some(text.into());
+            }
+            (b"publisher", value) => publisher = Some(NodeId::new(*value.array_of()?)),
+            _ => return None,
+        }
+    }
+    Some(LanePosition {
+        publisher: publisher?,
+        topic: topic?,
+        epoch: epoch?,
+        seq: seq?,
+    })
+}
+
+fn station(value: Value<'_>) -> Option<StationPosition> {
+    let mut entries = value.entries()?;
+    let (mut station, mut position) = (None, None);
+    while let Some(entry) = entries.next_entry() {
+        match entry? {
+            (b"station", value) => station = Some(NodeId::new(*value.array_of()?)),
+            (b"position", value) => position = Some(fields::position(value)?),
+            _ => return None,
+        }
+    }
+    Some(StationPosition {
+        station: station?,
+        position: position?,
+    })
+}
+
+#[cfg(test)]
+mod tests;
