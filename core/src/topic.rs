@@ -408,7 +408,8 @@ impl<'a> Name<'a> {
             (Segment::Domain, self.domain, false),
             (Segment::Name, self.name, false),
         ] {
-            if !(may_be_sentinel && sentinel(text)) && !is_segment(text) {
+            let stands = is_segment(text) || (may_be_sentinel && sentinel(text));
+            if !stands {
                 return Err(NameFault::Segment(segment));
             }
         }

@@ -27,6 +27,10 @@ pub const MAX_MAX_FRAME: u32 = 0xff_ffff;
 
 /// What stands at the front of a read buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a reader handles whole and not whole, and there is no third"
+)]
 pub enum Split<'a> {
     /// A whole frame: its body, and how many bytes of the buffer it takes, its length included.
     Frame {
@@ -87,7 +91,7 @@ pub fn begin_frame(out: &mut Vec<u8>) -> usize {
 
 /// Writes the length of what was appended since `mark`.
 #[cfg(feature = "alloc")]
-pub fn end_frame(out: &mut Vec<u8>, mark: usize) {
+pub fn end_frame(out: &mut [u8], mark: usize) {
     let length = out.len().saturating_sub(mark.saturating_add(PREFIX)) as u32;
     if let Some(room) = out.get_mut(mark..mark.saturating_add(PREFIX)) {
         room.copy_from_slice(&length.to_be_bytes());
