@@ -10,6 +10,8 @@ from model import FAMILIES, judge
 HERE = Path(__file__).resolve().parent
 OUTCOME = ("expect", "refuse", "segment", "at", "told", "refusal", "step")
 
+RESULT = ("out", "deadline_ms", "oldest", "newest")  # of a step of a trace
+
 
 def load(name):
     return json.loads((HERE / (name + ".json")).read_text(encoding="utf-8"))
@@ -19,12 +21,17 @@ def outcome_of(entry):
     """The part of an entry that is its outcome; the rest is its input."""
     if "refuse" in entry:
         return {key: entry[key] for key in OUTCOME if key in entry}
-    return {"expect": entry["expect"]}
+    out = {"expect": entry["expect"]}
+    if "config" in entry:
+        out["steps"] = entry["steps"]
+    return out
 
 
 def inputs_of(entry):
-    outcome = outcome_of(entry)
-    return {key: value for key, value in entry.items() if key not in outcome and key != "name"}
+    given = {key: value for key, value in entry.items() if key == "steps" or key not in outcome_of(entry) and key != "name"}
+    if "config" in entry:
+        given["steps"] = [{key: value for key, value in step.items() if key not in RESULT} for step in entry["steps"]]
+    return given
 
 
 def check(name, family):

@@ -2,6 +2,7 @@
 """Writes every family of vectors, and the worked bytes of WIRE.md section 12. Running it twice changes nothing."""
 
 import gen_cbor
+import gen_flow
 import gen_frames
 import gen_handshake
 import gen_objects
@@ -19,6 +20,9 @@ FAMILIES = (
     gen_handshake.family,
     gen_topics.positions,
     gen_topics.codes,
+    gen_flow.dedup,
+    gen_flow.order,
+    gen_flow.ring,
     gen_rfc.rfc8032,
     gen_rfc.rfc8949,
 )
