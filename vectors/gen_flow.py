@@ -107,14 +107,15 @@ def dedup():
     )
     trace(
         "over_half_full_nobody_holds_more_than_a_quarter",
-        8,
-        *((n, NOW, fact(f"p{n}", end, "p"), "new") for n in range(4)),
-        (4, NOW, fact("q0", end, "q"), "new"),
-        (5, NOW, fact("p4", end, "p"), "full"),
-        (6, NOW, fact("q1", end, "q"), "new"),
-        (7, NOW, fact("q2", end, "q"), "full"),
-        (8, NOW, fact("r0", end, "r"), "new"),
-        (9, NOW, fact("p0", end, "p"), "duplicate"),
+        12,
+        *((n, NOW, fact(f"p{n}", end, "p"), "new") for n in range(6)),
+        (6, NOW, fact("q0", end, "q"), "new"),
+        (7, NOW, fact("p6", end, "p"), "full"),
+        (8, NOW, fact("q1", end, "q"), "new"),
+        (9, NOW, fact("q2", end, "q"), "new"),
+        (10, NOW, fact("q3", end, "q"), "full"),
+        (11, NOW, fact("r0", end, "r"), "new"),
+        (12, NOW, fact("p0", end, "p"), "duplicate"),
     )
     trace(
         "forgotten_gets_another_chance",
@@ -490,7 +491,7 @@ def epochs(trace):
     )
     steps = [((0, E1, 1), [fact(E1, 1)], None), ((5, E2, 1), [restarted(E2, True), fact(E2, 1)], None)]
     for n in range(2, 8):
-        steps.append(((n * 10_000 - 10_000, E1, n), [fact(E1, n, True)], None))
+        steps.append(((n * 10_000 - 9_996, E1, n), [fact(E1, n, True)], None))
         steps.append(((n * 10_000 - 9_995, E2, n), [fact(E2, n)], None))
     at = 60_100
     trace(
@@ -560,8 +561,16 @@ def latest_only(trace):
         ((3000, E1, 3), [], None),
         ((4000, E1, 4), [], None),
         ((9999, E1, 5), [], None),
-        ((12_000, E1, 6), [restarted(E1, False), fact(E1, 6)], None),
-        ((12_001, E1, 7), [fact(E1, 7)], None),
+        ((10_000, E1, 6), [restarted(E1, False), fact(E1, 6)], None),
+        ((10_001, E1, 7), [fact(E1, 7)], None),
+        mode="latest_only",
+    )
+    trace(
+        "latest_only_the_third_fact_takes_over",
+        ((0, E2, 1), [fact(E2, 1)], None),
+        ((11_000, E1, 5), [], None),
+        ((12_000, E1, 6), [], None),
+        ((13_000, E1, 7), [restarted(E1, False), fact(E1, 7)], None),
         mode="latest_only",
     )
     trace(

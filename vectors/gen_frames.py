@@ -350,8 +350,8 @@ def streams(f):
     ping = enc(frame("ping", nonce=HASHED))
     framed = len(ping).to_bytes(4, "big") + ping
 
-    def put(data, max_frame):
-        return {"kind": "stream", "max_frame": max_frame, "hex": data.hex()}
+    def put(data, max_frame, ended=True):
+        return {"kind": "stream", "handshake_ended": ended, "max_frame": max_frame, "hex": data.hex()}
 
     f.accept("stream_empty", put(b"", 512), left=0)
     f.accept("stream_one", put(framed, 512), left=0)
@@ -360,10 +360,10 @@ def streams(f):
         f.accept(f"stream_first_{cut}_bytes", put(framed[:cut], 512), left=cut, frames=[])
     f.accept("stream_length_0", put(bytes(4), 512), frames=[""])
     f.accept("stream_of_exactly_the_maximum", put((512).to_bytes(4, "big"), 512), left=4)
-    f.accept("stream_handshake_of_4096", put((4096).to_bytes(4, "big"), 4096), left=4)
+    f.accept("stream_handshake_of_4096", put((4096).to_bytes(4, "big"), 1_048_576, False), left=4)
     f.accept("stream_highest_maximum", put(b"\x00\xff\xff\xff", 0xFFFFFF), left=4)
     f.refuse("stream_one_above_the_maximum", put((513).to_bytes(4, "big"), 512), "frame_too_large")
-    f.refuse("stream_handshake_of_4097", put((4097).to_bytes(4, "big"), 4096), "frame_too_large")
+    f.refuse("stream_handshake_of_4097", put((4097).to_bytes(4, "big"), 1_048_576, False), "frame_too_large")
     f.refuse("stream_above_the_highest_maximum", put(b"\x01\x00\x00\x00", 0xFFFFFF), "frame_too_large")
     f.refuse("stream_all_ones", put(b"\xff\xff\xff\xff", 0xFFFFFF), "frame_too_large")
     f.refuse("stream_second_too_large", put(framed + b"\x00\x00\x02\x01", 512), "frame_too_large")

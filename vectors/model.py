@@ -104,7 +104,8 @@ def topics(entry):
 
 def read_frames(entry):
     if entry["kind"] == "stream":
-        found, left = frames.split_stream(bytes.fromhex(entry["hex"]), entry["max_frame"])
+        most = entry["max_frame"] if entry["handshake_ended"] else K.handshake_frame_max
+        found, left = frames.split_stream(bytes.fromhex(entry["hex"]), most)
         return {"frames": [one.hex() for one in found], "left": left}
     phase = "open" if entry["phase"] == "open" else tuple(entry["phase"].split("|"))
     kind, fields = frames.read_frame(bytes.fromhex(entry["hex"]), phase)
