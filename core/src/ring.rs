@@ -255,3 +255,6 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>> Ring<T, S> {
         self.room.ask(&mut self.slots, slots);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -65,8 +65,8 @@ pub struct Table<K, V, S> {
 
 #[cfg(feature = "alloc")]
 impl<K: TableKey, V> HeapTable<K, V> {
-    /// At most `capacity` entries. Nothing is allocated until the first; then storage doubles when seven eighths full and halves when an
-    /// eighth is left. One call in as many as there are entries moves them all; the others do bounded work.
+    /// At most `capacity` entries. Nothing is allocated until the first; then storage doubles when seven eighths full and halves when a
+    /// quarter is left. One call in as many as there are entries moves them all; the others do bounded work.
     pub fn with_capacity(capacity: usize, rng: &mut Rng) -> Self {
         let mut table = Self::build(alloc::vec::Vec::new(), capacity, rng);
         table.replace = Some(|slots, len| {
@@ -274,9 +274,12 @@ impl<K: TableKey, V, S: AsRef<[Slot<K, V>]> + AsMut<[Slot<K, V>]>> Table<K, V, S
     }
 
     fn shrink(&mut self) {
-        let slots = self.slots.as_ref().len();
-        if slots > SMALLEST && self.len <= slots / 8 {
-            self.resize(slots / 2);
+        let mut slots = self.slots.as_ref().len();
+        while slots > SMALLEST && self.len <= slots / 4 {
+            slots /= 2;
+        }
+        if slots < self.slots.as_ref().len() {
+            self.resize(slots);
         }
     }
 
@@ -366,3 +369,6 @@ impl TableKey for (u64, u64) {
         spread(self.0, self.1)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,11 +5,15 @@
 //! call looks at a bounded number of them.
 //!
 //! Looking and remembering are two calls, because a peer can lie between them: a forged copy is looked up and never recorded. An entry is
-//! found by the first 16 bytes of the publication's hash or by 16 bytes made of its signature, which cost no SHA-384 to make. Entries are
-//! chained in buckets that are split one at a time as slots come into use, so growth never moves an entry and never stops the world.
+//! found by the first 16 bytes of the publication's hash or by 16 bytes made of its signature, which cost no SHA-384 to make. An entry
+//! never moves: slots come into use one by one, and the index grows a group at a time, so growth never stops the world.
+
+mod index;
 
 use core::fmt;
 
+pub use self::index::{Group, groups_for};
+use self::index::{Index, Place};
 use crate::id::PublicationHash;
 use crate::rng::Rng;
 use crate::storage::Room;
@@ -18,11 +22,17 @@ use crate::time::{Duration, Instant, Now, WallMs};
 /// Slots looked at for ended lives with each commit.
 const SWEPT_PER_COMMIT: usize = 4;
 
-/// Slots looked at when there is no free one.
+/// Slots looked at before one that was never used is taken: what is over goes first, so that memory follows what is alive.
+const SWEPT_TO_STAY_SMALL: usize = 16;
+
+/// Slots looked at before a publication is refused.
 const SWEPT_WHEN_FULL: usize = 256;
 
 /// Slots a heap storage begins with, and those in use below which nothing is given back.
 const SMALLEST: usize = 64;
+
+/// Slots a heap storage grows by at most: 4 MiB.
+const LARGEST_STEP: usize = 65_536;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
@@ -31,17 +41,15 @@ const NONE: u32 = u32::MAX;
 const BY_ID: usize = 0;
 const BY_SIGNATURE: usize = 1;
 
-/// One place of a dedup's storage: 80 bytes, of which 16 are the index.
+/// One place of a dedup's storage: one cache line. With its part of the index, an entry takes 75 bytes.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct Slot {
+    /// What the entry is found by, in each index; of a free slot, its neighbours in the list of free ones.
     keys: [[u64; 2]; 2],
     until: WallMs,
     at_least: Instant,
     seq: u64,
-    /// First entry of the bucket that has this slot's number, in each index.
-    heads: [u32; 2],
-    /// Next entry of the bucket this entry is in, in each index; of a free slot, its neighbours in the list of free ones.
-    links: [u32; 2],
     tag: u32,
     /// Odd while the slot holds an entry; changes with every use.
     mark: u32,
@@ -54,16 +62,16 @@ impl Slot {
         until: WallMs::new(0),
         at_least: Instant::ORIGIN,
         seq: 0,
-        heads: [NONE; 2],
-        links: [NONE; 2],
         tag: 0,
         mark: 0,
     };
 
+    #[inline]
     fn holds_entry(&self) -> bool {
         self.mark % 2 == 1
     }
 
+    #[inline]
     fn is_over(&self, now: Now) -> bool {
         now.wall > self.until && now.mono >= self.at_least
     }
@@ -124,18 +132,19 @@ impl core::error::Error for Full {}
 
 /// A dedup on the heap.
 #[cfg(feature = "alloc")]
-pub type HeapDedup = Dedup<alloc::vec::Vec<Slot>, alloc::vec::Vec<u32>>;
+pub type HeapDedup = Dedup<alloc::vec::Vec<Slot>, alloc::vec::Vec<Group>, alloc::vec::Vec<u32>>;
 
 /// The memory of one client or station. See the module's text.
 ///
-/// `S` are the entries, `C` a counter for each publisher. Getters and looking up take no time; commands take both clocks.
+/// `S` are the entries, `I` the index, `C` a counter for each publisher. Getters and looking up take no time; commands take both clocks.
 ///
 /// ```
-/// use tidings::inbound::dedup::{Dedup, NewEntry, Slot};
+/// use tidings::inbound::dedup::{Dedup, Group, NewEntry, Slot, groups_for};
 /// use tidings::{Instant, Now, PublicationHash, Seed, WallMs};
 ///
 /// let slots: [Slot; 8] = [const { Slot::EMPTY }; 8];
-/// let mut dedup = Dedup::new(slots, [0u32; 2], &mut Seed::new([7; 32]).fork("dedup"));
+/// let groups: [Group; groups_for(8)] = [const { Group::EMPTY }; groups_for(8)];
+/// let mut dedup = Dedup::new(slots, groups, [0u32; 2], &mut Seed::new([7; 32]).fork("dedup"));
 /// let now = Now::new(Instant::ORIGIN, WallMs::new(1_000));
 /// let id = PublicationHash::new([9; 48]);
 /// let signature = dedup.signature_key(&[1; 32], &[2; 64]);
@@ -147,13 +156,14 @@ pub type HeapDedup = Dedup<alloc::vec::Vec<Slot>, alloc::vec::Vec<u32>>;
 /// assert!(dedup.check_signature(signature).is_some());
 /// ```
 #[derive(Debug)]
-pub struct Dedup<S, C> {
+pub struct Dedup<S, I, C> {
     slots: S,
     room: Room<S>,
+    index: Index<I>,
     counts: C,
     counts_room: Room<C>,
     hashes: Hashes,
-    /// Slots in use from the first on, which is also the number of buckets in each index.
+    /// Slots in use, from the first on.
     used: usize,
     len: usize,
     /// Ends of the list of free slots among those in use.
@@ -168,11 +178,14 @@ pub struct Dedup<S, C> {
 #[cfg(feature = "alloc")]
 impl HeapDedup {
     /// At most `capacity` entries, and a counter for each of the tags below `max_tags`; tags beyond share counters with lower ones. Nothing is
-    /// allocated until the first entry. Storage grows by an eighth and is given back as entries end.
+    /// allocated until the first entry. Slots grow by an eighth, at most 4 MiB at a time; the index doubles, is cleared in one go (11 MiB for a
+    /// million entries) and taken over group by group. Both are given back as entries end.
     pub fn with_capacity(capacity: usize, max_tags: usize, rng: &mut Rng) -> Self {
+        let capacity = capacity.min(NONE as usize);
         Self::build(
             alloc::vec::Vec::new(),
-            Room::heap(capacity.min(NONE as usize)),
+            Room::heap(capacity),
+            Index::heap(capacity),
             alloc::vec::Vec::new(),
             Room::heap(max_tags),
             rng,
@@ -180,19 +193,34 @@ impl HeapDedup {
     }
 }
 
-impl<S: AsRef<[Slot]> + AsMut<[Slot]>, C: AsRef<[u32]> + AsMut<[u32]>> Dedup<S, C> {
-    /// As many entries as there are slots. `counts` are zeros, one for each tag; a tag beyond them shares the counter of a lower one, and with no
+impl<S, I, C> Dedup<S, I, C>
+where
+    S: AsRef<[Slot]> + AsMut<[Slot]>,
+    I: AsRef<[Group]> + AsMut<[Group]>,
+    C: AsRef<[u32]> + AsMut<[u32]>,
+{
+    /// As many entries as there are slots, if there are [`groups_for`] as many groups, else as many as the groups suit. `counts` are zeros, one for each tag; a tag beyond them shares the counter of a lower one, and with no
     /// counter at all no publisher is held to its quarter.
-    pub fn new(slots: S, counts: C, rng: &mut Rng) -> Self {
-        let room = Room::fixed(slots.as_ref().len());
+    pub fn new(slots: S, groups: I, counts: C, rng: &mut Rng) -> Self {
+        let suited = groups.as_ref().len() / 2 * index::LOAD;
+        let room = Room::fixed(slots.as_ref().len().min(suited).min(NONE as usize));
+        let index = Index::new(groups, room.max);
         let counts_room = Room::fixed(counts.as_ref().len());
-        Self::build(slots, room, counts, counts_room, rng)
+        Self::build(slots, room, index, counts, counts_room, rng)
     }
 
-    fn build(slots: S, room: Room<S>, counts: C, counts_room: Room<C>, rng: &mut Rng) -> Self {
+    fn build(
+        slots: S,
+        room: Room<S>,
+        index: Index<I>,
+        counts: C,
+        counts_room: Room<C>,
+        rng: &mut Rng,
+    ) -> Self {
         Self {
             slots,
             room,
+            index,
             counts,
             counts_room,
             hashes: Hashes::new(rng),
@@ -245,6 +273,8 @@ impl<S: AsRef<[Slot]> + AsMut<[Slot]>, C: AsRef<[u32]> + AsMut<[u32]>> Dedup<S, 
         self.sweep(now, SWEPT_PER_COMMIT);
         if self.len == self.room.max {
             self.sweep(now, SWEPT_WHEN_FULL);
+        } else if self.len == self.used {
+            self.sweep(now, SWEPT_TO_STAY_SMALL);
         }
         if self.len == self.room.max {
             return Err(Full::Table);
@@ -255,6 +285,7 @@ impl<S: AsRef<[Slot]> + AsMut<[Slot]>, C: AsRef<[u32]> + AsMut<[u32]>> Dedup<S, 
         let Some(index) = self.take_slot() else {
             return Err(Full::Table);
         };
+        self.adapt_index();
         let slot = &mut self.slots.as_mut()[index as usize];
         slot.keys = [id, new.signature.0];
         slot.until = new.until;
@@ -265,8 +296,10 @@ impl<S: AsRef<[Slot]> + AsMut<[Slot]>, C: AsRef<[u32]> + AsMut<[u32]>> Dedup<S, 
         let mark = slot.mark;
         self.len += 1;
         self.count(new.tag, 1);
-        self.link(BY_ID, index);
-        self.link(BY_SIGNATURE, index);
+        for which in [BY_ID, BY_SIGNATURE] {
+            let place = self.place(which, index);
+            self.index.insert(place, index);
+        }
         Ok(EntryRef { index, mark })
     }
 
@@ -361,9 +394,10 @@ impl<S: AsRef<[Slot]> + AsMut<[Slot]>, C: AsRef<[u32]> + AsMut<[u32]>> Dedup<S, 
         counter(counts.len(), self.counts_room.max, tag).map_or(0, |index| counts[index])
     }
 
-    /// Bytes of slots and counters.
+    /// Bytes of slots, index and counters.
     pub fn memory(&self) -> usize {
-        size_of_val(self.slots.as_ref()) + size_of_val(self.counts.as_ref())
+        let counts = size_of_val(self.counts.as_ref());
+        size_of_val(self.slots.as_ref()) + self.index.memory() + counts
     }
 
     fn holds_its_share(&self, tag: u32) -> bool {
@@ -376,69 +410,34 @@ impl<S: AsRef<[Slot]> + AsMut<[Slot]>, C: AsRef<[u32]> + AsMut<[u32]>> Dedup<S, 
         (slot.mark == entry.mark && slot.holds_entry()).then_some(slot)
     }
 
-    fn bucket(&self, which: usize, key: [u64; 2], buckets: usize) -> usize {
-        let hash = if which == BY_ID {
-            self.hashes.id(key)
-        } else {
-            key[0]
-        };
-        let mask = buckets.next_power_of_two() - 1;
-        let bucket = hash as usize & mask;
-        if bucket < buckets {
-            bucket
-        } else {
-            bucket & (mask >> 1)
-        }
-    }
-
     fn find(&self, which: usize, key: [u64; 2]) -> Option<EntryRef> {
-        if self.used == 0 {
-            return None;
-        }
         let slots = self.slots.as_ref();
-        let mut index = slots[self.bucket(which, key, self.used)].heads[which];
-        while index != NONE {
-            let slot = &slots[index as usize];
-            if slot.keys[which] == key {
-                let mark = slot.mark;
-                return Some(EntryRef { index, mark });
-            }
-            index = slot.links[which];
-        }
-        None
+        let hash = self.hashes.of(which, key);
+        let is_it = |index: u32| slots[index as usize].keys[which] == key;
+        let index = self.index.find(Place { which, hash }, is_it)?;
+        let mark = slots[index as usize].mark;
+        Some(EntryRef { index, mark })
     }
 
-    fn link(&mut self, which: usize, index: u32) {
+    fn place(&self, which: usize, index: u32) -> Place {
         let key = self.slots.as_ref()[index as usize].keys[which];
-        let bucket = self.bucket(which, key, self.used);
-        let slots = self.slots.as_mut();
-        slots[index as usize].links[which] = slots[bucket].heads[which];
-        slots[bucket].heads[which] = index;
+        let hash = self.hashes.of(which, key);
+        Place { which, hash }
     }
 
-    fn unlink(&mut self, which: usize, index: u32) {
-        let key = self.slots.as_ref()[index as usize].keys[which];
-        let bucket = self.bucket(which, key, self.used);
-        let slots = self.slots.as_mut();
-        let next = slots[index as usize].links[which];
-        let mut at = slots[bucket].heads[which];
-        if at == index {
-            slots[bucket].heads[which] = next;
-            return;
-        }
-        while at != NONE {
-            let link = &mut slots[at as usize].links[which];
-            if *link == index {
-                *link = next;
-                return;
-            }
-            at = *link;
-        }
+    /// Lets the index follow the slots in use, a group at a time.
+    fn adapt_index(&mut self) -> bool {
+        let (slots, hashes) = (self.slots.as_ref(), &self.hashes);
+        self.index.adapt(self.used, |which, number| {
+            hashes.of(which, slots[number as usize].keys[which])
+        })
     }
 
     fn remove(&mut self, index: u32) {
-        self.unlink(BY_ID, index);
-        self.unlink(BY_SIGNATURE, index);
+        for which in [BY_ID, BY_SIGNATURE] {
+            let place = self.place(which, index);
+            self.index.remove(place, index);
+        }
         let slot = &mut self.slots.as_mut()[index as usize];
         slot.mark = slot.mark.wrapping_add(1);
         let tag = slot.tag;
@@ -468,7 +467,7 @@ impl<S: AsRef<[Slot]> + AsMut<[Slot]>, C: AsRef<[u32]> + AsMut<[u32]>> Dedup<S, 
         }
         let slots = self.slots.as_ref().len();
         if self.used == slots {
-            let step = (slots / 8).max(SMALLEST);
+            let step = (slots / 8).clamp(SMALLEST, LARGEST_STEP);
             self.room.ask(&mut self.slots, slots.saturating_add(step));
         }
         let index = self.used;
@@ -478,45 +477,7 @@ impl<S: AsRef<[Slot]> + AsMut<[Slot]>, C: AsRef<[u32]> + AsMut<[u32]>> Dedup<S, 
             ..Slot::EMPTY
         };
         self.used += 1;
-        self.split();
         Some(index as u32)
-    }
-
-    /// Moves to the newest bucket what belongs there.
-    fn split(&mut self) {
-        let newest = self.used - 1;
-        let Some(buddy) = buddy(newest) else { return };
-        for which in [BY_ID, BY_SIGNATURE] {
-            let mut index = self.slots.as_ref()[buddy].heads[which];
-            let mut heads = [NONE; 2];
-            while index != NONE {
-                let slot = &self.slots.as_ref()[index as usize];
-                let (key, next) = (slot.keys[which], slot.links[which]);
-                let moves = usize::from(self.bucket(which, key, self.used) == newest);
-                self.slots.as_mut()[index as usize].links[which] = heads[moves];
-                heads[moves] = index;
-                index = next;
-            }
-            let slots = self.slots.as_mut();
-            slots[buddy].heads[which] = heads[0];
-            slots[newest].heads[which] = heads[1];
-        }
-    }
-
-    /// Moves what is in the newest bucket to where it was before the split.
-    fn merge(&mut self) {
-        let newest = self.used - 1;
-        let Some(buddy) = buddy(newest) else { return };
-        let slots = self.slots.as_mut();
-        for which in [BY_ID, BY_SIGNATURE] {
-            let mut index = slots[newest].heads[which];
-            while index != NONE {
-                let next = slots[index as usize].links[which];
-                slots[index as usize].links[which] = slots[buddy].heads[which];
-                slots[buddy].heads[which] = index;
-                index = next;
-            }
-        }
     }
 
     /// Gives slots at the end back, at most `budget`, when less than half of those in use hold entries and the last ones hold none. Free slots in
@@ -534,7 +495,6 @@ impl<S: AsRef<[Slot]> + AsMut<[Slot]>, C: AsRef<[u32]> + AsMut<[u32]>> Dedup<S, 
                 break;
             }
             self.take_free(last as u32);
-            self.merge();
             // Even, and above every mark this slot had: a reference to it stays dead when the slot comes back.
             self.marks_used = self.marks_used.max(self.slots.as_ref()[last].mark);
             self.used = last;
@@ -543,6 +503,11 @@ impl<S: AsRef<[Slot]> + AsMut<[Slot]>, C: AsRef<[u32]> + AsMut<[u32]>> Dedup<S, 
         if slots > SMALLEST && self.used <= slots / 2 {
             self.room
                 .ask(&mut self.slots, (self.used + self.used / 8).max(SMALLEST));
+        }
+        for _ in 0..budget / 16 {
+            if !self.adapt_index() {
+                break;
+            }
         }
     }
 
@@ -553,34 +518,27 @@ impl<S: AsRef<[Slot]> + AsMut<[Slot]>, C: AsRef<[u32]> + AsMut<[u32]>> Dedup<S, 
         } else {
             (self.free_last, NONE)
         };
-        self.slots.as_mut()[index as usize].links = [before, after];
+        self.slots.as_mut()[index as usize].keys[0] = [u64::from(before), u64::from(after)];
         self.join(before, index);
         self.join(index, after);
     }
 
     fn take_free(&mut self, index: u32) {
-        let [before, after] = self.slots.as_ref()[index as usize].links;
-        self.join(before, after);
+        let [before, after] = self.slots.as_ref()[index as usize].keys[0];
+        self.join(before as u32, after as u32);
     }
 
     /// Makes two free slots neighbours; `NONE` stands for the end of the list on that side.
     fn join(&mut self, before: u32, after: u32) {
         match self.slots.as_mut().get_mut(before as usize) {
-            Some(slot) if before != NONE => slot.links[1] = after,
+            Some(slot) if before != NONE => slot.keys[0][1] = u64::from(after),
             _ => self.free = after,
         }
         match self.slots.as_mut().get_mut(after as usize) {
-            Some(slot) if after != NONE => slot.links[0] = before,
+            Some(slot) if after != NONE => slot.keys[0][0] = u64::from(before),
             _ => self.free_last = before,
         }
     }
-}
-
-/// The bucket that was split to make bucket `newest`.
-fn buddy(newest: usize) -> Option<usize> {
-    newest
-        .checked_ilog2()
-        .map(|highest| newest - (1 << highest))
 }
 
 /// Which counter a tag has among `len`, of which there may once be `max`.
@@ -589,10 +547,12 @@ fn counter(len: usize, max: usize, tag: u32) -> Option<usize> {
     (index < len).then_some(index)
 }
 
+#[inline]
 fn prefix(id: &PublicationHash) -> [u64; 2] {
     [word(id.as_bytes(), 0), word(id.as_bytes(), 1)]
 }
 
+#[inline]
 fn word(bytes: &[u8], at: usize) -> u64 {
     let mut eight = [0; 8];
     eight.copy_from_slice(&bytes[at * 8..at * 8 + 8]);
@@ -619,11 +579,17 @@ impl Hashes {
         }
     }
 
-    fn id(&self, id: [u64; 2]) -> u64 {
-        let product = u128::from(id[0] ^ self.id[0]) * u128::from(id[1] ^ self.id[1]);
+    /// Where a key goes in its index. A signature key is a keyed hash already.
+    #[inline]
+    fn of(&self, which: usize, key: [u64; 2]) -> u64 {
+        if which == BY_SIGNATURE {
+            return key[0];
+        }
+        let product = u128::from(key[0] ^ self.id[0]) * u128::from(key[1] ^ self.id[1]);
         product as u64 ^ (product >> 64) as u64
     }
 
+    #[inline]
     fn signature(&self, publisher: &[u8; 32], signature: &[u8; 64]) -> SignatureKey {
         let mut sums = [0u128; 2];
         for pair in 0..6 {
@@ -652,3 +618,6 @@ impl fmt::Debug for Hashes {
         f.write_str("Hashes")
     }
 }
+
+#[cfg(test)]
+mod tests;

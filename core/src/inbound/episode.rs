@@ -172,3 +172,6 @@ fn soonest_end<R: Copy>(slots: &[Slot<R>]) -> Option<usize> {
         .filter(|index| slots[*index].is_some())
         .min_by_key(ends)
 }
+
+#[cfg(test)]
+mod tests;

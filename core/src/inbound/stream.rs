@@ -54,6 +54,19 @@ pub struct Lagged<F> {
     pub to: WallMs,
 }
 
+impl<F> Lagged<F> {
+    /// Both as one, `after` being what came later.
+    fn and_then(self, after: Self) -> Self {
+        Self {
+            missed: self.missed.saturating_add(after.missed),
+            notices: self.notices.saturating_add(after.notices),
+            first: self.first.or(after.first),
+            from: self.from.min(after.from),
+            to: self.to.max(after.to),
+        }
+    }
+}
+
 /// What a full stream does with one item more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -122,6 +135,10 @@ impl<T: StreamItem> HeapStream<T> {
     /// A stream within `bounds`, whose storage grows with what it holds and shrinks when it is drained.
     pub fn with_bounds(bounds: StreamBounds, on_full: OnFull) -> Self {
         let slots = bounds.slots(on_full);
+        let bounds = StreamBounds {
+            reserve: slots - bounds.items,
+            ..bounds
+        };
         Self::build(Ring::with_capacity(slots, usize::MAX), bounds, on_full)
     }
 }
@@ -201,11 +218,17 @@ impl<T: StreamItem, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>> Stream<T, S> {
         if self.on_full != OnFull::Disconnect {
             return self.give_up_oldest();
         }
+        // What comes after the items held was counted before them.
+        let after = self.lagged.take();
         let any = !self.ring.is_empty();
         while self.give_up_oldest() {}
         if any {
             self.end.get_or_insert(EndReason::LaggedOut);
         }
+        self.lagged = match (self.lagged.take(), after) {
+            (Some(before), Some(after)) => Some(before.and_then(after)),
+            (before, after) => before.or(after),
+        };
         any
     }
 
@@ -321,20 +344,17 @@ impl<T: StreamItem, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>> Stream<T, S> {
 
     fn swallow(&mut self, item: &T) {
         let (from, to) = item.window();
-        let lagged = self.lagged.get_or_insert(Lagged {
-            missed: 0,
-            notices: 0,
-            first: None,
+        let lost = Lagged {
+            missed: item.missed(),
+            notices: item.notices(),
+            first: item.first(),
             from,
             to,
+        };
+        self.lagged = Some(match self.lagged.take() {
+            Some(before) => before.and_then(lost),
+            None => lost,
         });
-        lagged.missed = lagged.missed.saturating_add(item.missed());
-        lagged.notices = lagged.notices.saturating_add(item.notices());
-        lagged.from = lagged.from.min(from);
-        lagged.to = lagged.to.max(to);
-        if lagged.first.is_none() {
-            lagged.first = item.first();
-        }
     }
 
     fn hard_items(&self) -> usize {
@@ -354,3 +374,6 @@ impl<T: StreamItem, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>> Stream<T, S> {
 fn low_mark(bound: usize) -> usize {
     bound - bound / 4
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,476 @@
+use std::collections::BTreeSet;
+use std::vec::Vec;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::rng::{Rng, Seed};
+
+fn rng() -> Rng {
+    Seed::new([5; 32]).fork("dedup")
+}
+
+fn now(mono_ms: u64, wall_ms: u64) -> Now {
+    Now::new(Instant::from_millis(mono_ms), WallMs::new(wall_ms))
+}
+
+fn id(n: u64) -> PublicationHash {
+    PublicationHash::of_tbs(&n.to_le_bytes())
+}
+
+fn signature(n: u64) -> SignatureKey {
+    SignatureKey([n.wrapping_mul(0x9e37_79b9_7f4a_7c15), n])
+}
+
+fn entry(id: &PublicationHash, n: u64, until: u64, tag: u32) -> NewEntry<'_> {
+    NewEntry {
+        id,
+        signature: signature(n),
+        until: WallMs::new(until),
+        tag,
+        seq: n,
+    }
+}
+
+fn fixed(slots: usize, tags: usize) -> HeapDedup {
+    Dedup::new(
+        (0..slots).map(|_| Slot::EMPTY).collect(),
+        (0..groups_for(slots)).map(|_| Group::EMPTY).collect(),
+        (0..tags).map(|_| 0).collect(),
+        &mut rng(),
+    )
+}
+
+#[test]
+fn an_entry_takes_75_bytes_all_in() {
+    assert_eq!((size_of::<Slot>(), size_of::<Group>()), (64, 64));
+    let entries = 120_000;
+    let mut dedup = HeapDedup::with_capacity(entries, 1000, &mut rng());
+    for n in 0..entries as u64 {
+        let tag = (n % 1000) as u32;
+        assert!(dedup.commit(now(0, 0), entry(&id(n), n, 100, tag)).is_ok());
+    }
+    assert!(dedup.memory() <= entries * 75, "{}", dedup.memory());
+    assert!((0..entries as u64).all(|n| dedup.check(&id(n)).is_some()));
+}
+
+#[test]
+fn the_capacity_is_exact() {
+    for capacity in [1, 2, 3, 5, 8] {
+        for mut dedup in [
+            fixed(capacity, 0),
+            HeapDedup::with_capacity(capacity, 0, &mut rng()),
+        ] {
+            for n in 0..capacity as u64 {
+                assert_eq!(
+                    dedup.commit(now(0, 0), entry(&id(n), n, 100, 0)).err(),
+                    None
+                );
+            }
+            assert_eq!((dedup.len(), dedup.fill()), (capacity, 100));
+            let more = id(99);
+            let refused = dedup.commit(now(0, 100), entry(&more, 99, 200, 0));
+            assert_eq!(refused, Err(Full::Table));
+            assert!(dedup.check(&more).is_none() && dedup.check_signature(signature(99)).is_none());
+            assert!((0..capacity as u64).all(|n| dedup.check(&id(n)).is_some()));
+            // Their time is over: one more finds room without being asked twice.
+            assert!(
+                dedup
+                    .commit(now(200, 200), entry(&more, 99, 200, 0))
+                    .is_ok()
+            );
+        }
+    }
+}
+
+#[test]
+fn br_37_no_instant_at_which_a_copy_is_acceptable_and_unknown() {
+    const LIFE: u64 = 900_000;
+    let mut dedup = fixed(4, 1);
+    assert!(dedup.commit(now(0, 0), entry(&id(1), 1, LIFE, 0)).is_ok());
+    for at in [60_000, 599_000, 899_000, LIFE] {
+        dedup.sweep(now(at, at), 4);
+        assert!(dedup.check(&id(1)).is_some(), "{at}");
+        // A repeat is not a new sighting: it moves nothing.
+        assert!(dedup.commit(now(at, at), entry(&id(1), 1, LIFE, 0)).is_ok());
+    }
+    assert_eq!(dedup.sweep(now(LIFE + 1, LIFE + 1), 4), 1);
+    assert!(dedup.check(&id(1)).is_none());
+}
+
+#[test]
+fn br_37_a_life_ends_by_the_clock_that_says_so_last() {
+    let committed = || {
+        let mut dedup = fixed(4, 1);
+        assert!(
+            dedup
+                .commit(now(0, 1000), entry(&id(1), 1, 2000, 0))
+                .is_ok()
+        );
+        dedup
+    };
+    let gone = |mono, wall| committed().sweep(now(mono, wall), 4) == 1;
+    assert!(
+        !gone(999, 2001),
+        "the wall stepped on, or mono stood still in a suspend"
+    );
+    assert!(!gone(5000, 2000), "the wall stepped back, or stands");
+    assert!(!gone(u64::MAX, 0));
+    assert!(gone(1000, 2001));
+}
+
+#[test]
+fn br_39_a_forged_copy_is_never_recorded() {
+    let mut dedup = HeapDedup::with_capacity(1000, 16, &mut rng());
+    assert!(dedup.commit(now(0, 0), entry(&id(9), 9, 100, 0)).is_ok());
+    let memory = dedup.memory();
+    for forged in 10..10_010 {
+        let signature = dedup.signature_key(&[1; 32], &[forged as u8; 64]);
+        assert!(dedup.check_signature(signature).is_none());
+        assert!(dedup.check(&id(forged)).is_none());
+    }
+    assert_eq!((dedup.len(), dedup.memory()), (1, memory));
+    assert!(dedup.check(&id(9)).is_some());
+}
+
+#[test]
+fn br_40_the_same_payload_under_another_seq_is_another_publication() {
+    let mut dedup = fixed(4, 1);
+    let one = PublicationHash::of_tbs(b"seq 1, payload ok");
+    let two = PublicationHash::of_tbs(b"seq 2, payload ok");
+    assert!(dedup.commit(now(0, 0), entry(&one, 1, 100, 0)).is_ok());
+    assert!(dedup.check(&two).is_none());
+    assert!(dedup.commit(now(0, 0), entry(&two, 2, 100, 0)).is_ok());
+    assert_eq!(dedup.len(), 2);
+}
+
+#[test]
+fn over_half_full_nobody_holds_more_than_a_quarter() {
+    let mut dedup = fixed(16, 4);
+    for n in 0..9 {
+        assert!(
+            dedup.commit(now(0, 0), entry(&id(n), n, 100, 0)).is_ok(),
+            "{n}"
+        );
+    }
+    let next = id(50);
+    assert_eq!(
+        dedup.commit(now(0, 0), entry(&next, 50, 100, 0)),
+        Err(Full::Share)
+    );
+    for n in 20..24 {
+        assert!(dedup.commit(now(0, 0), entry(&id(n), n, 100, 1)).is_ok());
+    }
+    assert_eq!(
+        dedup.commit(now(0, 0), entry(&next, 50, 100, 1)),
+        Err(Full::Share)
+    );
+    assert_eq!(
+        (dedup.held_by(0), dedup.held_by(1), dedup.held_by(2)),
+        (9, 4, 0)
+    );
+    // Its own covered entries make room for it.
+    assert_eq!(
+        dedup.make_room(now(0, 0), 16, |tag, seq| tag == 1 && seq < 22),
+        2
+    );
+    assert!(dedup.commit(now(0, 0), entry(&next, 50, 100, 1)).is_ok());
+    assert_eq!(dedup.held_by(1), 3);
+}
+
+#[test]
+fn a_full_table_reuses_what_is_covered_and_nothing_else() {
+    let mut dedup = fixed(8, 0);
+    for n in 0..8 {
+        assert!(dedup.commit(now(0, 0), entry(&id(n), n, 100, 0)).is_ok());
+    }
+    assert_eq!(dedup.make_room(now(0, 0), 8, |_, _| false), 0);
+    assert_eq!(
+        dedup.make_room(now(0, 0), 3, |_, _| true),
+        3,
+        "no more than its budget"
+    );
+    assert_eq!(dedup.make_room(now(0, 0), 8, |_, seq| seq == 7), 1);
+    let left: Vec<u64> = (0..8).filter(|n| dedup.check(&id(*n)).is_some()).collect();
+    assert_eq!(left.len(), 4);
+    assert!(!left.contains(&7));
+    assert_eq!(
+        dedup.make_room(now(101, 101), 8, |_, _| false),
+        4,
+        "and what is over"
+    );
+}
+
+#[test]
+fn a_reference_names_one_entry_and_never_another() {
+    let mut dedup = HeapDedup::with_capacity(10_000, 1, &mut rng());
+    let old = dedup.commit(now(0, 0), entry(&id(1), 1, 100, 3)).unwrap();
+    assert_eq!(dedup.entry(old), Some((3, 1)));
+    assert_eq!(dedup.check(&id(1)), Some(old));
+    assert_eq!(dedup.check_signature(signature(1)), Some(old));
+    assert!(dedup.forget_entry(old) && !dedup.forget_entry(old));
+    assert!(!dedup.forget(&id(1)) && dedup.check_signature(signature(1)).is_none());
+    let new = dedup.commit(now(0, 0), entry(&id(2), 2, 100, 0)).unwrap();
+    assert_ne!(new, old);
+    assert_eq!(dedup.entry(old), None);
+    // Nor after the storage was given back and came again.
+    let refs = |dedup: &mut HeapDedup, from: u64, until| -> Vec<EntryRef> {
+        let commit = |n| dedup.commit(now(0, 0), entry(&id(n), n, until, 0)).unwrap();
+        (from..from + 5000).map(commit).collect()
+    };
+    let first = refs(&mut dedup, 10, 100);
+    let full = dedup.memory();
+    while dedup.sweep(now(1000, 1000), 4096) > 0 || dedup.memory() > full / 10 {}
+    let second = refs(&mut dedup, 10_010, 100);
+    assert!(first.iter().all(|old| dedup.entry(*old).is_none()));
+    assert!(second.iter().all(|new| dedup.entry(*new).is_some()));
+}
+
+#[test]
+fn churn_leaves_memory_flat_and_strangers_leave_it_where_it_was() {
+    const LIFE: u64 = 10_000;
+    let mut dedup = HeapDedup::with_capacity(1_000_000, 1000, &mut rng());
+    assert_eq!(dedup.memory(), 0);
+    let mut most = 0;
+    // One publication per ms: ten thousand alive at a time, a hundred thousand in all.
+    for at in 0..100_000 {
+        let tag = (at % 1000) as u32;
+        assert!(
+            dedup
+                .commit(now(at, at), entry(&id(at), at, at + LIFE, tag))
+                .is_ok()
+        );
+        if at == 30_000 {
+            most = dedup.memory();
+        }
+    }
+    assert!(
+        dedup.memory() <= most + most / 8,
+        "{} after {most}",
+        dedup.memory()
+    );
+    assert!(dedup.used <= LIFE as usize * 5 / 4, "{}", dedup.used);
+    for at in (0..20).map(|turn| 120_000 + turn * 1000) {
+        dedup.sweep(now(at, at), 4096);
+    }
+    assert_eq!(dedup.len(), 0);
+    assert!(dedup.memory() <= 12 * 1024, "{}", dedup.memory());
+    assert!((0..1000).all(|tag| dedup.held_by(tag) == 0));
+}
+
+#[test]
+fn buckets_split_and_merge_without_losing_an_entry() {
+    let mut dedup = HeapDedup::with_capacity(100_000, 0, &mut rng());
+    let found = |dedup: &HeapDedup, n: u64| {
+        let by_id = dedup.check(&id(n));
+        assert_eq!(by_id, dedup.check_signature(signature(n)));
+        by_id.is_some()
+    };
+    for n in 0..5000 {
+        assert!(
+            dedup
+                .commit(now(0, 0), entry(&id(n), n, 100 + n % 7 * 1000, 0))
+                .is_ok()
+        );
+    }
+    let mut left: BTreeSet<u64> = (0..5000).collect();
+    assert!(left.iter().all(|n| found(&dedup, *n)));
+    for n in (0..5000).step_by(3) {
+        assert!(dedup.forget(&id(n)));
+        left.remove(&n);
+    }
+    for at in [1, 1101, 3101, 5101, 6100] {
+        dedup.sweep(now(at, at), 10_000);
+        left.retain(|n| 100 + n % 7 * 1000 >= at);
+        assert_eq!(dedup.len(), left.len());
+        assert!((0..5000).all(|n| found(&dedup, n) == left.contains(&n)));
+    }
+}
+
+#[test]
+fn every_bit_of_key_id_and_signature_counts() {
+    let dedup = fixed(1, 0);
+    let mut bytes = [0x55u8; 96];
+    let key = |bytes: &[u8; 96]| {
+        let (publisher, signature) = bytes.split_at(32);
+        dedup.signature_key(publisher.try_into().unwrap(), signature.try_into().unwrap())
+    };
+    let plain = key(&bytes);
+    assert_eq!(plain, key(&bytes));
+    let mut seen = BTreeSet::new();
+    for bit in 0..96 * 8 {
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let SignatureKey(words) = key(&bytes);
+        assert_ne!(plain, SignatureKey(words));
+        assert!(seen.insert(words), "bit {bit}");
+        bytes[bit / 8] ^= 1 << (bit % 8);
+    }
+    let other = Dedup::new([], [], [], &mut Seed::new([6; 32]).fork("dedup"));
+    assert_ne!(
+        plain,
+        other.signature_key(&[0x55; 32], &[0x55; 64]),
+        "keyed by the seed"
+    );
+}
+
+#[test]
+fn room_is_told_in_per_cent_and_seconds() {
+    let mut dedup = fixed(10, 0);
+    for n in 0..8 {
+        assert!(dedup.commit(now(0, 0), entry(&id(n), n, 100, 0)).is_ok());
+    }
+    assert_eq!(
+        (
+            dedup.fill(),
+            dedup.seconds_of_room(1),
+            dedup.seconds_of_room(0)
+        ),
+        (80, Some(2), None)
+    );
+    let empty = fixed(0, 0);
+    assert_eq!((empty.fill(), empty.check(&id(1))), (100, None));
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Commit { n: u64, life: u64, tag: u32 },
+    Forget(u64),
+    MakeRoom { budget: usize, below: u64 },
+    Sweep(usize),
+    Turn { mono: u64, wall: i64 },
+}
+
+fn script() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (0..40u64, 0..3000u64, 0..5u32).prop_map(|(n, life, tag)| Step::Commit { n, life, tag }),
+        1 => (0..40u64).prop_map(Step::Forget),
+        1 => (0..30usize, 0..40u64).prop_map(|(budget, below)| Step::MakeRoom { budget, below }),
+        1 => (0..30usize).prop_map(Step::Sweep),
+        // Both run; a suspend with mono standing or running; steps both ways.
+        3 => (0..1500u64).prop_map(|by| Step::Turn { mono: by, wall: by as i64 }),
+        1 => (0..4000u64, -4000..4000i64).prop_map(|(mono, wall)| Step::Turn { mono, wall }),
+    ];
+    proptest::collection::vec(step, 0..200)
+}
+
+/// One entry as a list keeps it. `lapsed`: both clocks once agreed that its life was over, so it may be gone.
+#[derive(Clone, Debug)]
+struct Known {
+    n: u64,
+    tag: u32,
+    until: u64,
+    at_least: u64,
+    lapsed: bool,
+}
+
+fn compare(mut dedup: HeapDedup, steps: &[Step], capacity: usize, tags: usize) {
+    let mut model: Vec<Known> = Vec::new();
+    let (mut mono, mut wall) = (0u64, 1_000_000u64);
+    let share = capacity.div_ceil(4);
+    for step in steps {
+        let at = now(mono, wall);
+        match *step {
+            Step::Commit { n, life, tag } => {
+                let until = wall + life;
+                let hash = id(n);
+                let known = dedup.check(&hash);
+                let result = dedup.commit(at, entry(&hash, n, until, tag));
+                model.retain(|known| dedup.check(&id(known.n)).is_some() || !known.lapsed);
+                let others: Vec<_> = model.iter().filter(|known| known.n != n).collect();
+                let held = others.iter().filter(|known| known.tag == tag).count();
+                let over_share = tags > 0 && others.len() > capacity / 2 && held >= share;
+                match result {
+                    Ok(entry) if known == Some(entry) => {
+                        let old = model.iter_mut().find(|known| known.n == n).unwrap();
+                        old.until = old.until.max(until);
+                        old.at_least = old.at_least.max(mono + life);
+                    }
+                    Ok(_) => {
+                        assert!(known.is_none() && others.len() < capacity && !over_share);
+                        model.retain(|known| known.n != n);
+                        model.push(Known {
+                            n,
+                            tag,
+                            until,
+                            at_least: mono + life,
+                            lapsed: false,
+                        });
+                    }
+                    Err(Full::Share) => assert!(over_share && others.len() < capacity),
+                    Err(Full::Table) => {
+                        assert_eq!(others.len(), capacity);
+                        assert!(
+                            !others
+                                .iter()
+                                .any(|known| wall > known.until && mono >= known.at_least)
+                        );
+                    }
+                }
+            }
+            Step::Forget(n) => {
+                let known = dedup.check(&id(n)).is_some();
+                assert_eq!(dedup.forget(&id(n)), known);
+                model.retain(|known| known.n != n);
+            }
+            Step::MakeRoom { budget, below } => {
+                let before = dedup.len();
+                let mut taken = Vec::new();
+                let freed = dedup.make_room(at, budget, |tag, seq| {
+                    let covered = seq < below;
+                    if covered {
+                        taken.push((tag, seq));
+                    }
+                    covered
+                });
+                assert!(freed <= budget && before - dedup.len() == freed);
+                model.retain(|known| !taken.contains(&(known.tag, known.n)));
+            }
+            Step::Sweep(budget) => {
+                assert!(dedup.sweep(at, budget) <= budget);
+            }
+            Step::Turn {
+                mono: more,
+                wall: change,
+            } => {
+                mono += more;
+                wall = wall.saturating_add_signed(change);
+            }
+        }
+        for known in &mut model {
+            known.lapsed |= wall > known.until && mono >= known.at_least;
+        }
+        for n in 0..40 {
+            let found = dedup.check(&id(n));
+            assert_eq!(found, dedup.check_signature(signature(n)));
+            match model.iter().position(|known| known.n == n) {
+                None => assert_eq!(found, None),
+                Some(at) if found.is_none() => {
+                    assert!(model.remove(at).lapsed, "forgotten too early")
+                }
+                Some(at) => assert_eq!(dedup.entry(found.unwrap()), Some((model[at].tag, n))),
+            }
+        }
+        assert_eq!(dedup.len(), model.len());
+        for tag in 0..tags as u32 {
+            let held = model
+                .iter()
+                .filter(|known| known.tag % tags as u32 == tag)
+                .count();
+            assert_eq!(dedup.held_by(tag) as usize, held);
+        }
+    }
+    // With time, everything ends.
+    let end = now(mono + 10_000, wall.max(1_000_000) + 1_000_000);
+    dedup.sweep(end, capacity);
+    assert!(dedup.is_empty());
+}
+
+proptest! {
+    #[test]
+    fn every_script_gives_what_a_list_gives(
+        steps in script(), capacity in 1..30usize, tags in prop_oneof![Just(0usize), Just(5)]
+    ) {
+        compare(fixed(capacity, tags), &steps, capacity, tags);
+        compare(HeapDedup::with_capacity(capacity, tags, &mut rng()), &steps, capacity, tags);
+    }
+}
