@@ -1,0 +1,82 @@
+//! The keyed hashes of a dedup.
+//!
+//! Decides: where keys go in the indexes, and what of a signature is remembered. Leaves to others: everything else. Believes: no clock.
+//! Bounded by: a fixed number of multiplications.
+//!
+//! For signatures: two passes of the sum of products of key-masked words (NH, as in UMAC), the key of the second shifted by two words. Two
+//! different inputs chosen without knowing the key agree in one pass with a chance of at most 2⁻⁶⁴. That is enough, though it is no
+//! cryptographic hash: nothing computed with the key ever leaves the process, so collisions cannot be searched for, and entries are made
+//! of verified signatures only, so a table holds nothing a stranger put there.
+
+use core::fmt;
+
+use super::{BY_SIGNATURE, SignatureKey};
+use crate::id::PublicationHash;
+use crate::rng::Rng;
+
+/// The keys, secret and never used elsewhere.
+#[derive(Clone)]
+pub(super) struct Hashes {
+    id: [u64; 2],
+    signature: [u64; 14],
+}
+
+impl Hashes {
+    pub(super) fn new(rng: &mut Rng) -> Self {
+        Self {
+            id: [rng.next_u64(), rng.next_u64()],
+            signature: core::array::from_fn(|_| rng.next_u64()),
+        }
+    }
+
+    /// Where a key goes in its index. A signature key is a keyed hash already.
+    #[inline]
+    pub(super) fn of(&self, which: usize, key: [u64; 2]) -> u64 {
+        if which == BY_SIGNATURE {
+            return key[0];
+        }
+        let product = u128::from(key[0] ^ self.id[0]) * u128::from(key[1] ^ self.id[1]);
+        product as u64 ^ (product >> 64) as u64
+    }
+
+    #[inline]
+    pub(super) fn signature(&self, publisher: &[u8; 32], signature: &[u8; 64]) -> SignatureKey {
+        let mut sums = [0u128; 2];
+        for pair in 0..6 {
+            let (a, b) = if pair < 2 {
+                (word(publisher, pair * 2), word(publisher, pair * 2 + 1))
+            } else {
+                (word(signature, pair * 2 - 4), word(signature, pair * 2 - 3))
+            };
+            for (pass, sum) in sums.iter_mut().enumerate() {
+                let key = (pair + pass) * 2;
+                let a = a.wrapping_add(self.signature[key]);
+                let b = b.wrapping_add(self.signature[key + 1]);
+                *sum = sum.wrapping_add(u128::from(a) * u128::from(b));
+            }
+        }
+        let [first, second] = sums;
+        SignatureKey([
+            first as u64 ^ (second >> 64) as u64,
+            (first >> 64) as u64 ^ second as u64,
+        ])
+    }
+}
+
+impl fmt::Debug for Hashes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hashes")
+    }
+}
+
+#[inline]
+pub(super) fn prefix(id: &PublicationHash) -> [u64; 2] {
+    [word(id.as_bytes(), 0), word(id.as_bytes(), 1)]
+}
+
+#[inline]
+fn word(bytes: &[u8], at: usize) -> u64 {
+    let mut eight = [0; 8];
+    eight.copy_from_slice(&bytes[at * 8..at * 8 + 8]);
+    u64::from_le_bytes(eight)
+}
