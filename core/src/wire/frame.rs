@@ -25,6 +25,9 @@ pub const DEFAULT_MAX_FRAME: u32 = 1_048_576;
 /// The greatest `max_frame` a side may announce.
 pub const MAX_MAX_FRAME: u32 = 0xff_ffff;
 
+/// The longest body of an `event` or `publish` without its publication: a sender leaves so much room for it.
+pub const MAX_HEAD: usize = 128;
+
 /// What stands at the front of a read buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(

@@ -17,8 +17,8 @@ mod positions;
 mod publication;
 
 pub use frame::{
-    DEFAULT_MAX_FRAME, FrameFault, HANDSHAKE_CAP, MAX_MAX_FRAME, MIN_MAX_FRAME, PREFIX, Split,
-    next_frame,
+    DEFAULT_MAX_FRAME, FrameFault, HANDSHAKE_CAP, MAX_HEAD, MAX_MAX_FRAME, MIN_MAX_FRAME, PREFIX,
+    Split, next_frame,
 };
 #[cfg(feature = "alloc")]
 pub use frame::{begin_frame, end_frame, event_head, publish_head};

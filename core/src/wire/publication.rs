@@ -79,6 +79,8 @@ pub struct Publication<'a> {
     pub one: bool,
     /// What it carries.
     pub body: Body<'a>,
+    /// `realm` and `publisher` where they stand in `tbs`.
+    pub(crate) ids: [&'a [u8; 32]; 2],
     profile: Profile,
 }
 
@@ -247,6 +249,7 @@ impl<'a> Fields<'a> {
             key,
             tbs: object.tbs,
             signature,
+            ids: [self.realm?, self.publisher?],
             realm: RealmId::new(*self.realm?),
             topic: self.topic?,
             publisher: NodeId::new(*self.publisher?),

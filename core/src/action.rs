@@ -1,0 +1,210 @@
+//! What a machine asks of its driver, apart from data.
+//!
+//! Decides: nothing. Leaves to others: doing it. Believes: deadlines are monotonic. Bounded by: at most one outstanding `Ready` per
+//! link and per stream, one `Settle` per ticket, one `Dial` per station, `Limits::pending_verifications` questions.
+
+use bytes::Bytes;
+
+use crate::code::{CloseReason, OutcomeCode, PublishRefusal};
+use crate::crypto::Profile;
+use crate::time::Instant;
+use crate::wire::{Object, object::PUBLICATION_LABEL};
+use crate::{AskId, LinkId, SubscriptionId, Ticket};
+
+/// Which of a configuration's stations: its place in the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StationRef(pub u16);
+
+/// Something for the driver to do. Handed out by `poll_action` in the order it was decided.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Action {
+    /// Find out what the core cannot know and call `answer` with it before the deadline.
+    Ask {
+        /// Which question.
+        ask: AskId,
+        /// What is asked.
+        question: Question,
+        /// When it is given up.
+        deadline: Instant,
+    },
+    /// Write what `poll_transmit` still has for this link (a moment at most), close the transport, then report `LinkEvent::Down`.
+    Close {
+        /// Which link.
+        link: LinkId,
+        /// Why.
+        reason: CloseReason,
+    },
+    /// Connect to that station, then report `LinkEvent::Up` or call `handle_dial_failed`.
+    Dial {
+        /// Which of the configured stations.
+        station: StationRef,
+    },
+    /// A publication's bytes were taken by this many transports so far.
+    Progress {
+        /// Which publication.
+        ticket: Ticket,
+        /// How many links took it.
+        links: u8,
+    },
+    /// There is something to send or to read. Raised once, and again only after it was drained.
+    Ready(Ready),
+    /// What became of a publication. Said once.
+    Settle {
+        /// Which publication.
+        ticket: Ticket,
+        /// What became of it.
+        outcome: Outcome,
+    },
+}
+
+/// What has something to hand out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Ready {
+    /// Call `poll_transmit` for it until it answers `None`.
+    Link(LinkId),
+    /// Call `poll_item` for it, as far as its reader has room.
+    Subscription(SubscriptionId),
+}
+
+/// What became of a publication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// Cancelled by this side. It may have been routed.
+    Cancelled,
+    /// Every asked station verified it and nobody there subscribes to it.
+    NoSubscriber,
+    /// A station refused it and none took it.
+    Refused(PublishRefusal),
+    /// A station admitted it, with this many interests there.
+    Routed {
+        /// Interests it reached at the station that reached most.
+        subscribers: u64,
+    },
+    /// No answer in time. It may have been routed.
+    Unknown,
+}
+
+impl Outcome {
+    /// Its code in table 10.5.
+    pub const fn code(self) -> OutcomeCode {
+        match self {
+            Self::Cancelled => OutcomeCode::Cancelled,
+            Self::NoSubscriber => OutcomeCode::NoSubscriber,
+            Self::Refused(_) => OutcomeCode::Refused,
+            Self::Routed { .. } => OutcomeCode::Routed,
+            Self::Unknown => OutcomeCode::Unknown,
+        }
+    }
+}
+
+/// What the core cannot know or would rather have worked out elsewhere.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Question {
+    /// Does this signature verify? `VerifyJob::run` answers it on any core.
+    Verify(VerifyJob),
+}
+
+/// A signature to be checked elsewhere: another core, or hardware.
+#[derive(Clone, Debug)]
+pub struct VerifyJob {
+    /// The publication's object, whole, shape already checked.
+    object: Bytes,
+    profile: Profile,
+}
+
+impl VerifyJob {
+    pub(crate) fn new(object: Bytes, profile: Profile) -> Self {
+        Self { object, profile }
+    }
+
+    /// The signed object's bytes (WIRE.md section 5).
+    pub fn object(&self) -> &[u8] {
+        &self.object
+    }
+
+    /// Checks the key's form and the signature, strictly. Costs one key decoding and one verification.
+    pub fn run(&self) -> bool {
+        Object::parse(&self.object)
+            .is_ok_and(|object| object.verify(self.profile, PUBLICATION_LABEL).is_ok())
+    }
+}
+
+/// The answer to a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Answer {
+    /// The signature verifies, or not.
+    Verified(bool),
+}
+
+/// Whether a link may be read on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a paused link that is read on loses its place"]
+#[non_exhaustive]
+pub enum Intake {
+    /// Read on.
+    Open,
+    /// A rate budget is spent: call again with the same buffer after the deadline `poll_timeout` reports.
+    Later,
+    /// Stop reading this link; what is in the buffer stays there. Draining the stream or the link named by an earlier `Ready` cures it,
+    /// then call again with the same buffer.
+    Paused,
+}
+
+/// Whether a timeout was worked off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "`More` means: call again at once"]
+#[non_exhaustive]
+pub enum Turn {
+    /// All of it.
+    Done,
+    /// The work budget of one call is spent: call again.
+    More,
+}
+
+/// Something to write to one link.
+#[derive(Debug)]
+pub struct Transmit {
+    /// Bytes appended to `out` that come before `body`.
+    pub head: usize,
+    /// Shared by every link of a fan-out; may be empty.
+    pub body: Bytes,
+    /// Bytes appended to `out`, after the head, that come after `body`.
+    pub tail: usize,
+}
+
+impl Transmit {
+    /// All its bytes.
+    pub fn len(&self) -> usize {
+        self.head + self.body.len() + self.tail
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What happened to a transport.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LinkEvent {
+    /// The transport ended.
+    Down {
+        /// Which link.
+        link: LinkId,
+        /// `Io` when the transport ended by itself; the reason of `Close` when this side closed it.
+        reason: CloseReason,
+    },
+    /// A transport is up; the handshake begins.
+    Up {
+        /// The station of the `Dial`; `None` for an accepted connection.
+        dialled: Option<StationRef>,
+        /// The transport's channel binding.
+        binding: crate::link::Binding,
+    },
+}

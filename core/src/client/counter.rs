@@ -1,0 +1,173 @@
+//! The numbers this node gives to its publications.
+//!
+//! Decides: epoch and seq of the next publication on a topic. Leaves to others: whether it is published; a number is used only when it
+//! was. Believes: the wall, and never less than the greatest epoch before. Bounded by: a number of topics; the one used longest ago is
+//! forgotten and begins a new epoch when it is needed again.
+
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+
+use crate::RealmId;
+use crate::time::WallMs;
+
+type Key = (RealmId, String);
+
+#[derive(Clone, Copy, Debug)]
+struct Numbering {
+    epoch: u64,
+    last: u64,
+    /// Its place in the order of use.
+    used: u64,
+}
+
+/// Numbers by realm and topic.
+#[derive(Debug)]
+pub(super) struct Counters {
+    numberings: BTreeMap<Key, Numbering>,
+    by_use: BTreeMap<u64, Key>,
+    uses: u64,
+    last_epoch: u64,
+    capacity: usize,
+}
+
+/// A number looked up and not yet used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Number {
+    pub(super) epoch: u64,
+    pub(super) seq: u64,
+}
+
+impl Counters {
+    pub(super) fn new(last_epoch: u64, capacity: usize) -> Self {
+        Self {
+            numberings: BTreeMap::new(),
+            by_use: BTreeMap::new(),
+            uses: 0,
+            last_epoch,
+            capacity,
+        }
+    }
+
+    pub(super) fn last_epoch(&self) -> u64 {
+        self.last_epoch
+    }
+
+    /// The number the next publication on this topic would get.
+    pub(super) fn next(&self, wall: WallMs, realm: RealmId, topic: &str) -> Number {
+        match self.numberings.get(&(realm, topic.to_owned())) {
+            Some(numbering) => Number {
+                epoch: numbering.epoch,
+                seq: numbering.last + 1,
+            },
+            None => {
+                let clock = wall.as_millis().saturating_mul(1000);
+                Number {
+                    epoch: clock.max(self.last_epoch + 1),
+                    seq: 1,
+                }
+            }
+        }
+    }
+
+    /// That number was used.
+    pub(super) fn commit(&mut self, realm: RealmId, topic: &str, number: Number) {
+        self.last_epoch = self.last_epoch.max(number.epoch);
+        self.uses += 1;
+        let key = (realm, topic.to_owned());
+        let used = Numbering {
+            epoch: number.epoch,
+            last: number.seq,
+            used: self.uses,
+        };
+        if let Some(before) = self.numberings.insert(key.clone(), used) {
+            self.by_use.remove(&before.used);
+        } else if self.numberings.len() > self.capacity
+            && let Some((_, oldest)) = self.by_use.pop_first()
+        {
+            self.numberings.remove(&oldest);
+        }
+        self.by_use.insert(self.uses, key);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.numberings.len()
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        let names: usize = self
+            .numberings
+            .keys()
+            .map(|(_, topic)| topic.capacity())
+            .sum();
+        2 * names
+            + self.numberings.len() * (size_of::<(Key, Numbering)>() + size_of::<(u64, Key)>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REALM: RealmId = RealmId::new([1; 32]);
+
+    fn publish(counters: &mut Counters, wall: u64, topic: &str) -> Number {
+        let number = counters.next(WallMs::new(wall), REALM, topic);
+        counters.commit(REALM, topic, number);
+        number
+    }
+
+    #[test]
+    fn seq_counts_from_one_per_topic_and_none_is_burnt() {
+        let mut counters = Counters::new(0, 10);
+        assert_eq!(publish(&mut counters, 5, "a").seq, 1);
+        assert_eq!(counters.next(WallMs::new(6), REALM, "a").seq, 2);
+        assert_eq!(counters.next(WallMs::new(6), REALM, "a").seq, 2);
+        assert_eq!(
+            publish(&mut counters, 7, "a"),
+            Number {
+                epoch: 5000,
+                seq: 2
+            }
+        );
+        assert_eq!(
+            publish(&mut counters, 7, "b"),
+            Number {
+                epoch: 7000,
+                seq: 1
+            }
+        );
+    }
+
+    #[test]
+    fn an_epoch_is_above_every_epoch_before_even_when_the_clock_went_back() {
+        let mut counters = Counters::new(9_000_000, 10);
+        assert_eq!(publish(&mut counters, 5, "a").epoch, 9_000_001);
+        assert_eq!(publish(&mut counters, 5, "b").epoch, 9_000_002);
+        assert_eq!(counters.last_epoch(), 9_000_002);
+    }
+
+    #[test]
+    fn a_counter_that_had_to_be_forgotten_starts_a_new_epoch() {
+        let mut counters = Counters::new(0, 2);
+        publish(&mut counters, 1, "a");
+        publish(&mut counters, 2, "b");
+        publish(&mut counters, 3, "a");
+        publish(&mut counters, 4, "c");
+        assert_eq!(counters.len(), 2);
+        assert_eq!(
+            publish(&mut counters, 5, "a"),
+            Number {
+                epoch: 1000,
+                seq: 3
+            }
+        );
+        assert_eq!(
+            publish(&mut counters, 6, "b"),
+            Number {
+                epoch: 6000,
+                seq: 1
+            }
+        );
+    }
+}

@@ -1,0 +1,369 @@
+//! The lanes of all subscriptions: one per publisher and topic in each.
+//!
+//! Decides: which lane a fact belongs to, when a lane is made and when its memory goes. Leaves to others: the order inside (the lane
+//! machine). Believes: mono, and both clocks for when a resting lane is forgotten. Bounded by: `ClientLimits::lanes`, resting ones
+//! included; at the bound a new publisher's facts are `Dropped { lanes_full }`.
+
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::timers::Timer;
+use super::{Client, LaneId, TopicId};
+use crate::delivery::Delivery;
+use crate::inbound::lane::{Lane, LaneConfig, LaneItem, Resting, Slot};
+use crate::notice::{Item, Notice, Numbering};
+use crate::table::TableKey;
+use crate::time::{Instant, Now};
+use crate::topic;
+use crate::{NodeId, RealmId, SubscriptionId};
+
+/// A topic somebody was heard on.
+#[derive(Debug)]
+pub(super) struct Topic {
+    pub(super) realm: RealmId,
+    pub(super) name: String,
+    /// Whose filters match it.
+    pub(super) subscriptions: Vec<SubscriptionId>,
+    lanes: usize,
+}
+
+/// What a lane is found by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LaneKey {
+    pub(super) publisher: NodeId,
+    pub(super) topic: TopicId,
+    pub(super) subscription: SubscriptionId,
+}
+
+/// What a numbering is found by: the memory of a publication carries its tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NumberingKey {
+    pub(super) publisher: NodeId,
+    pub(super) topic: TopicId,
+    pub(super) epoch: u64,
+}
+
+/// Spreads what distinguishes the keys of one publisher over its 16 bytes, which no stranger can choose to collide.
+fn mixed(publisher: &NodeId, more: u64) -> [u64; 2] {
+    let [low, high] = TableKey::prefix(publisher);
+    [low ^ more.wrapping_mul(0x9e37_79b9_7f4a_7c15), high]
+}
+
+impl TableKey for LaneKey {
+    fn prefix(&self) -> [u64; 2] {
+        let (topic, subscription) = (self.topic.index, self.subscription.index);
+        mixed(
+            &self.publisher,
+            u64::from(topic) << 32 | u64::from(subscription),
+        )
+    }
+}
+
+impl TableKey for NumberingKey {
+    fn prefix(&self) -> [u64; 2] {
+        mixed(
+            &self.publisher,
+            self.epoch ^ u64::from(self.topic.index) << 40,
+        )
+    }
+}
+
+/// A lane and whose it is.
+#[derive(Debug)]
+pub(super) struct LaneSlot {
+    pub(super) key: LaneKey,
+    pub(super) subscription: SubscriptionId,
+    topic: String,
+    pub(super) lane: Box<Lane<Delivery, Vec<Option<Slot<Delivery>>>>>,
+    /// Bytes of the publications it holds.
+    pub(super) held_bytes: usize,
+    /// It is in its stream's waiting list.
+    pub(super) waiting: bool,
+    armed: Option<Instant>,
+    /// The armed deadline is the one at which it may be forgotten.
+    resting: bool,
+}
+
+impl LaneSlot {
+    fn numbering(&self, epoch: u64) -> Numbering {
+        Numbering {
+            publisher: self.key.publisher,
+            topic: self.topic.clone(),
+            epoch,
+        }
+    }
+
+    /// The next item, as the stream wants it.
+    pub(super) fn poll(&mut self, held: &mut usize) -> Option<Item> {
+        let notice = match self.lane.poll()? {
+            LaneItem::Fact {
+                late,
+                item: mut delivery,
+                ..
+            } => {
+                let bytes = delivery.bytes().len();
+                self.held_bytes -= bytes;
+                *held -= bytes;
+                delivery.late = late;
+                return Some(Item::Fact(delivery));
+            }
+            LaneItem::Conflict {
+                epoch,
+                first,
+                last,
+                count,
+            } => Notice::Conflict {
+                of: self.numbering(epoch),
+                first,
+                last,
+                count,
+            },
+            LaneItem::Restarted { epoch, greater } => Notice::Restarted {
+                of: self.numbering(epoch),
+                greater,
+            },
+            LaneItem::Resynced { epoch } => Notice::Resynced {
+                of: self.numbering(epoch),
+            },
+            LaneItem::Skipped { epoch, first, last } => Notice::Skipped {
+                of: self.numbering(epoch),
+                first,
+                last,
+            },
+            LaneItem::TwoCounters { epoch } => Notice::TwoCounters {
+                of: self.numbering(epoch),
+            },
+        };
+        Some(Item::Notice(Box::new(notice)))
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.lane.memory() + self.topic.capacity() + size_of::<Self>()
+    }
+}
+
+impl Client {
+    /// Whose filters match this topic: looked up, or worked out for one nobody was heard on yet.
+    pub(super) fn matching(&self, realm: &RealmId, name: &str) -> Vec<SubscriptionId> {
+        if let Some(id) = self
+            .topic_index
+            .get(realm)
+            .and_then(|names| names.get(name))
+        {
+            return self
+                .topics
+                .get(*id)
+                .map_or_else(Vec::new, |topic| topic.subscriptions.clone());
+        }
+        let all = self.subscriptions.iter();
+        let matching = all.filter(|(_, found)| {
+            found.realm == *realm && !found.is_ended() && topic::matches(&found.filter, name)
+        });
+        matching.map(|(id, _)| id).collect()
+    }
+
+    /// The topic's place, if somebody was heard on it.
+    pub(super) fn topic_of(&self, realm: &RealmId, name: &str) -> Option<TopicId> {
+        self.topic_index.get(realm)?.get(name).copied()
+    }
+
+    /// The topic's place, made when there is none. It goes with its last lane.
+    pub(super) fn make_topic(
+        &mut self,
+        realm: RealmId,
+        name: &str,
+        subscriptions: &[SubscriptionId],
+    ) -> TopicId {
+        if let Some(id) = self.topic_of(&realm, name) {
+            return id;
+        }
+        let id = self.topics.insert(Topic {
+            realm,
+            name: name.to_owned(),
+            subscriptions: subscriptions.to_vec(),
+            lanes: 0,
+        });
+        self.topic_index
+            .entry(realm)
+            .or_default()
+            .insert(name.to_owned(), id);
+        id
+    }
+
+    /// Forgets a topic that has no lane.
+    pub(super) fn drop_topic_if_idle(&mut self, id: TopicId) {
+        if self.topics.get(id).is_none_or(|topic| topic.lanes > 0) {
+            return;
+        }
+        let Some(topic) = self.topics.remove(id) else {
+            return;
+        };
+        if let Some(names) = self.topic_index.get_mut(&topic.realm) {
+            names.remove(&topic.name);
+            if names.is_empty() {
+                self.topic_index.remove(&topic.realm);
+            }
+        }
+    }
+
+    /// The lane of a key, made when there is room for one more.
+    pub(super) fn lane_for(&mut self, now: Now, key: LaneKey) -> Option<LaneId> {
+        if let Some(id) = self.lane_index.get(&key) {
+            return Some(*id);
+        }
+        let found = self.subscriptions.get_mut(key.subscription)?;
+        let topic = self.topics.get_mut(key.topic)?;
+        if self.lanes.len() >= self.config.limits.lanes {
+            return None;
+        }
+        let base = LaneConfig {
+            order_timeout: self.config.order_timeout,
+            order_max_buffer: self.config.limits.order_max_buffer,
+            ..LaneConfig::default()
+        };
+        let config = found.lane_config(&key.publisher, now, base);
+        let id = self.lanes.insert(LaneSlot {
+            key,
+            subscription: key.subscription,
+            topic: topic.name.clone(),
+            lane: Box::new(Lane::growing(config)),
+            held_bytes: 0,
+            waiting: false,
+            armed: None,
+            resting: false,
+        });
+        if self.lane_index.insert(key, id).is_err() {
+            self.lanes.remove(id);
+            return None;
+        }
+        found.lanes += 1;
+        match self.resting.remove(&key) {
+            // The record had kept its topic.
+            Some(rest) => {
+                if let Some(slot) = self.lanes.get_mut(id) {
+                    slot.lane.wake(now, rest);
+                }
+            }
+            None => topic.lanes += 1,
+        }
+        Some(id)
+    }
+
+    /// The one place that restores what is derived from a lane after any change of it: its items in the stream, its deadline in the index.
+    pub(super) fn touch(&mut self, id: LaneId) {
+        self.drain_lane(id);
+        let Some(slot) = self.lanes.get_mut(id) else {
+            return;
+        };
+        let due = slot.lane.poll_timeout();
+        let at = due.or_else(|| slot.lane.rest_at());
+        slot.resting = due.is_none();
+        let armed = core::mem::replace(&mut slot.armed, at);
+        if armed != at {
+            self.disarm(armed, Timer::Lane(id));
+            self.timers.extend(at.map(|at| (at, Timer::Lane(id))));
+        }
+    }
+
+    pub(super) fn lane_timeout(&mut self, now: Now, id: LaneId) {
+        let Some(slot) = self.lanes.get_mut(id) else {
+            return;
+        };
+        slot.armed = None;
+        if !slot.resting {
+            slot.lane.handle_timeout(now);
+            return self.touch(id);
+        }
+        // Idle with nothing held: 64 bytes remember what it must not deliver twice.
+        let Some(rest) = slot.lane.rest(now) else {
+            return self.touch(id);
+        };
+        let key = slot.key;
+        if self.resting.insert(key, rest).is_ok() {
+            self.take_lane(id);
+            self.arm_sweep(now);
+        } else {
+            self.remove_lane(id);
+            self.forgot(key.subscription);
+        }
+    }
+
+    /// Lets records go that answer for nothing any more.
+    pub(super) fn sweep_resting(&mut self, now: Now, budget: usize) {
+        let mut gone = Vec::new();
+        self.resting
+            .sweep(&mut self.resting_hand, budget, |key, rest| {
+                let keep = !rest.is_expired(now);
+                if !keep {
+                    gone.push(*key);
+                }
+                keep
+            });
+        for key in gone {
+            self.forgot(key.subscription);
+            self.leave_topic(key.topic);
+        }
+    }
+
+    /// A record was given up: whoever is heard for the first time in this subscription may have been heard before.
+    fn forgot(&mut self, id: SubscriptionId) {
+        if let Some(found) = self.subscriptions.get_mut(id) {
+            found.forgot = true;
+        }
+    }
+
+    fn take_lane(&mut self, id: LaneId) -> Option<LaneKey> {
+        let slot = self.lanes.remove(id)?;
+        self.lane_index.remove(&slot.key);
+        self.held_bytes -= slot.held_bytes;
+        self.disarm(slot.armed, Timer::Lane(id));
+        if let Some(found) = self.subscriptions.get_mut(slot.subscription) {
+            Self::count_lane(found, &slot);
+        }
+        Some(slot.key)
+    }
+
+    fn leave_topic(&mut self, id: TopicId) {
+        if let Some(topic) = self.topics.get_mut(id) {
+            topic.lanes = topic.lanes.saturating_sub(1);
+        }
+        self.drop_topic_if_idle(id);
+    }
+
+    pub(super) fn remove_lane(&mut self, id: LaneId) {
+        if let Some(key) = self.take_lane(id) {
+            self.leave_topic(key.topic);
+        }
+    }
+
+    /// Forgets every lane and every record of a subscription that is gone.
+    pub(super) fn forget_lanes(&mut self, id: SubscriptionId) {
+        let of_it = self
+            .lanes
+            .iter()
+            .filter(|(_, slot)| slot.subscription == id);
+        let lanes: Vec<LaneId> = of_it.map(|(lane, _)| lane).collect();
+        for lane in lanes {
+            self.remove_lane(lane);
+        }
+        let mut gone = Vec::new();
+        let of_it = |key: &LaneKey, _: &mut Resting| {
+            let keep = key.subscription != id;
+            if !keep {
+                gone.push(key.topic);
+            }
+            keep
+        };
+        let (mut hand, mut of_it) = (0, of_it);
+        // A round in which entries go may pass over some: again, until one finds none.
+        while self.resting.sweep(&mut hand, usize::MAX, &mut of_it) > 0 {}
+        for topic in gone {
+            self.leave_topic(topic);
+        }
+        for (_, topic) in self.topics.iter_mut() {
+            topic.subscriptions.retain(|other| *other != id);
+        }
+    }
+}

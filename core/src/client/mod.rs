@@ -1,0 +1,208 @@
+//! A node: a pool of links to stations, its subscriptions and its publications.
+//!
+//! Decides: what is delivered, in which order, and what its readers are told of what may be missing; where a publication goes and what
+//! became of it. Leaves to others: sockets, clocks and entropy (the driver); answers it asks for (`Action::Ask`). Believes: mono for
+//! timers, wall for the life of publications and for times people read. Bounded by: [`crate::ClientLimits`]; [`Client::memory`] shows
+//! every table.
+
+mod config;
+mod counter;
+mod lanes;
+mod pool;
+mod publish;
+mod receive;
+mod request;
+mod status;
+mod streams;
+mod subscriptions;
+mod timers;
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+pub(crate) use self::config::SignerBox;
+pub use self::config::{ClientConfig, ValidClientConfig, Verification};
+use self::counter::Counters;
+use self::lanes::{LaneKey, LaneSlot, NumberingKey, Topic};
+use self::pool::{Dialled, NodeSide};
+use self::publish::Outgoing;
+use self::receive::Unverified;
+pub use self::request::{Publish, Sources, Subscribe};
+pub use self::status::{ClientStatus, LinkState, LinkStatus, SubscriptionStatus};
+use self::streams::Subscription;
+use self::subscriptions::Wire;
+use self::timers::Timer;
+use crate::action::{Action, Ready};
+use crate::arena::{Arena, Handle};
+use crate::counters::FaultCounts;
+use crate::crypto::Profile;
+use crate::inbound::dedup::HeapDedup;
+use crate::inbound::lane::Resting;
+use crate::publishers::Publishers;
+use crate::rng::{Entropy, Rng, Seed};
+use crate::table::HeapTable;
+use crate::tags::Tags;
+use crate::time::{Instant, Now};
+use crate::{AskId, LinkId, NodeId, RealmId, SubscriptionId, Ticket};
+
+macro_rules! inner_handle {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        struct $name {
+            index: u32,
+            generation: u32,
+        }
+
+        impl Handle for $name {
+            fn from_parts(index: u32, generation: u32) -> Self {
+                Self { index, generation }
+            }
+
+            fn parts(self) -> (u32, u32) {
+                (self.index, self.generation)
+            }
+        }
+    };
+}
+
+inner_handle!(/** One publisher on one topic in one subscription. */ LaneId);
+inner_handle!(/** A topic somebody was heard on. */ TopicId);
+inner_handle!(/** One (realm, filter) asked of stations. */ WireId);
+
+/// A node. See the module's text.
+///
+/// Getters: `id`, `last_epoch`, `status`, `subscription`, `memory`, `poll_timeout`. Inputs: `handle_link`, `handle_dial_failed`,
+/// `handle_input`, `handle_written`, `handle_timeout`. Commands, which may refuse and then have changed nothing: `subscribe`, `unsubscribe`,
+/// `publish`, `cancel`, `answer`, `close_link`, `close`. Outputs: `poll_action`, `poll_item`, `poll_transmit`; they take no time and decide
+/// nothing.
+#[derive(Debug)]
+pub struct Client {
+    config: ClientConfig,
+    id: NodeId,
+    entropy: Entropy,
+    jitter: Rng,
+    now: Now,
+    closed: bool,
+    stations: Vec<Dialled>,
+    links: Arena<LinkId, NodeSide>,
+    wires: Arena<WireId, Wire>,
+    wire_index: BTreeMap<(RealmId, String), WireId>,
+    subscriptions: Arena<SubscriptionId, Subscription>,
+    /// How many of them pause their links.
+    pausing: usize,
+    /// Topics somebody was heard on, by realm and name.
+    topics: Arena<TopicId, Topic>,
+    topic_index: BTreeMap<RealmId, BTreeMap<String, TopicId>>,
+    lanes: Arena<LaneId, LaneSlot>,
+    lane_index: HeapTable<LaneKey, LaneId>,
+    /// What is left of lanes nobody spoke on for ten minutes.
+    resting: HeapTable<LaneKey, Resting>,
+    resting_hand: usize,
+    dedup: HeapDedup,
+    tags: Tags<NumberingKey, ()>,
+    publishers: Publishers,
+    /// Facts whose signature is being checked elsewhere.
+    unverified: Arena<AskId, Unverified>,
+    tickets: Arena<Ticket, Outgoing>,
+    counters: Counters,
+    timers: BTreeSet<(Instant, Timer)>,
+    actions: VecDeque<Action>,
+    /// Bytes of publications in lanes, streams and questions.
+    held_bytes: usize,
+    faults: FaultCounts,
+    counts: status::Counts,
+    dedup_warned: bool,
+    sweeping: bool,
+}
+
+impl Client {
+    /// A node that starts now. It asks for its stations to be dialled at once.
+    pub fn new(config: ValidClientConfig, seed: Seed, entropy: Entropy, now: Now) -> Self {
+        let config = config.0;
+        let signer = &config.signer.0;
+        let profile = signer.profile();
+        let limits = &config.limits;
+        let mut tables = seed.fork("tables");
+        let stations = config
+            .stations
+            .iter()
+            .map(|pin| Dialled::new(*pin))
+            .collect();
+        let mut client = Self {
+            id: NodeId::of_key(profile.name(), &signer.public_key()),
+            entropy,
+            jitter: seed.fork("redial"),
+            now,
+            closed: false,
+            stations,
+            links: Arena::default(),
+            wires: Arena::default(),
+            wire_index: BTreeMap::new(),
+            subscriptions: Arena::default(),
+            pausing: 0,
+            topics: Arena::default(),
+            topic_index: BTreeMap::new(),
+            lanes: Arena::default(),
+            lane_index: HeapTable::with_capacity(limits.lanes, &mut tables),
+            resting: HeapTable::with_capacity(limits.resting_lanes, &mut tables),
+            resting_hand: 0,
+            dedup: HeapDedup::with_capacity(limits.dedup_entries, 1 << 16, &mut tables),
+            tags: Tags::new(limits.lanes.saturating_mul(2), &mut tables),
+            publishers: Publishers::new(profile, limits.publishers, &mut tables),
+            unverified: Arena::default(),
+            tickets: Arena::default(),
+            counters: Counters::new(config.last_epoch, limits.counters),
+            timers: BTreeSet::new(),
+            actions: VecDeque::new(),
+            held_bytes: 0,
+            faults: FaultCounts::default(),
+            counts: status::Counts::default(),
+            dedup_warned: false,
+            sweeping: false,
+            config,
+        };
+        client.dial_all();
+        client
+    }
+
+    /// Its identity.
+    pub fn id(&self) -> NodeId {
+        self.id
+    }
+
+    /// The greatest epoch it has published under: hand it to [`ClientConfig::last_epoch`] in the next run.
+    pub fn last_epoch(&self) -> u64 {
+        self.counters.last_epoch()
+    }
+
+    fn profile(&self) -> Profile {
+        self.config.signer.0.profile()
+    }
+
+    /// Clamps a clock that went back and remembers the time for outputs, which take none.
+    fn at(&mut self, now: Now) -> Now {
+        self.now = Now::new(now.mono.max(self.now.mono), now.wall);
+        self.now
+    }
+
+    /// The next thing to do.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// When `handle_timeout` is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    /// Says once that a link has something to send.
+    fn raise(&mut self, link: LinkId) {
+        if let Some(side) = self.links.get_mut(link)
+            && side.take_ready()
+        {
+            self.actions.push_back(Action::Ready(Ready::Link(link)));
+        }
+    }
+}

@@ -1,0 +1,523 @@
+//! The links of a node: dialling, the handshake, frames in, frames out.
+//!
+//! Decides: when a station is dialled again, what ends a link. Leaves to others: what an event or an answer means. Believes: mono. Bounded
+//! by: `ClientLimits::links` and one link per configured station; a peer that does not read its answers is not read either.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+
+use super::timers::Timer;
+use super::{Client, WireId};
+use crate::action::{Action, Intake, LinkEvent, StationRef, Transmit};
+use crate::code::CloseReason;
+use crate::error::LinkError;
+use crate::link::{Binding, Link, LinkSettings, Step};
+use crate::refusal::Misuse;
+use crate::time::{Instant, Now};
+use crate::wire::{Frame, Goodbye, Phase, Role, Route, Split, next_frame, publish_head};
+use crate::{LinkId, NodeId, Ticket};
+
+/// The shortest wait before a station is dialled again.
+const REDIAL_MIN: Duration = Duration::from_millis(250);
+/// The longest.
+const REDIAL_MAX: Duration = Duration::from_secs(30);
+
+/// A configured station.
+#[derive(Debug)]
+pub(super) struct Dialled {
+    pin: Option<NodeId>,
+    /// A `Dial` is with the driver.
+    dialling: bool,
+    pub(super) link: Option<LinkId>,
+    wait: Duration,
+    pub(super) retry_at: Option<Instant>,
+    pub(super) last_end: Option<CloseReason>,
+    pub(super) last_error: Option<LinkError>,
+}
+
+impl Dialled {
+    pub(super) fn new(pin: Option<NodeId>) -> Self {
+        Self {
+            pin,
+            dialling: false,
+            link: None,
+            wait: REDIAL_MIN,
+            retry_at: None,
+            last_end: None,
+            last_error: None,
+        }
+    }
+}
+
+/// One thing to write, in its order.
+#[derive(Debug)]
+pub(super) enum Out {
+    /// Whole frames.
+    Frames(Vec<u8>),
+    /// A publication under an id of this link.
+    Publish { ticket: Ticket, id: u64 },
+}
+
+/// A link as the node sees it.
+#[derive(Debug)]
+pub(super) struct NodeSide {
+    pub(super) link: Link,
+    pub(super) station: StationRef,
+    /// What it carries, by the id of the `subscribe`.
+    pub(super) wires: BTreeMap<u64, WireId>,
+    /// The last id given out; subscriptions and publications share them.
+    pub(super) last_id: u64,
+    /// Publications its station has not answered.
+    pub(super) unanswered: BTreeMap<u64, Ticket>,
+    /// Pongs and the goodbye, which go first.
+    pub(super) first: Vec<u8>,
+    /// Answers its peer asked for, not yet handed out.
+    pub(super) answers: usize,
+    pub(super) queue: VecDeque<Out>,
+    /// Publications handed out, by the byte count at which they are written.
+    pub(super) marks: VecDeque<(u64, Ticket)>,
+    /// Bytes handed out, and those of them the transport took.
+    handed: u64,
+    written: u64,
+    pub(super) closed: bool,
+    ready: bool,
+    armed: Option<Instant>,
+}
+
+impl NodeSide {
+    /// Whether something waits that was not announced.
+    pub(super) fn take_ready(&mut self) -> bool {
+        let raise = !self.ready && (!self.first.is_empty() || !self.queue.is_empty());
+        self.ready |= raise;
+        raise
+    }
+
+    /// Whether its handshake is over and it was not ended.
+    pub(super) fn is_live(&self) -> bool {
+        self.link.is_up() && !self.closed
+    }
+
+    pub(super) fn next_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    pub(super) fn queue_frame(&mut self, frame: &Frame<'_>) {
+        let mut bytes = Vec::new();
+        frame.encode_framed(&mut bytes);
+        self.queue.push_back(Out::Frames(bytes));
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.first.capacity()
+            + self.queue.capacity() * size_of::<Out>()
+            + self.marks.capacity() * size_of::<(u64, Ticket)>()
+            + (self.wires.len() + self.unanswered.len()) * 32
+    }
+}
+
+impl Client {
+    pub(super) fn dial_all(&mut self) {
+        for station in 0..self.stations.len() as u16 {
+            self.dial(StationRef(station));
+        }
+    }
+
+    pub(super) fn dial(&mut self, station: StationRef) {
+        let Some(dialled) = self.stations.get_mut(usize::from(station.0)) else {
+            return;
+        };
+        if self.closed || dialled.dialling || dialled.link.is_some() {
+            return;
+        }
+        dialled.dialling = true;
+        dialled.retry_at = None;
+        self.actions.push_back(Action::Dial { station });
+    }
+
+    /// Waits before dialling again: decorrelated jitter, 250 ms to 30 s.
+    fn dial_later(&mut self, now: Now, station: StationRef) {
+        let Some(dialled) = self.stations.get_mut(usize::from(station.0)) else {
+            return;
+        };
+        dialled.dialling = false;
+        if self.closed {
+            return;
+        }
+        let longest = (dialled.wait.as_millis() as u64).saturating_mul(3);
+        let wait = self.jitter.between(REDIAL_MIN.as_millis() as u64, longest);
+        dialled.wait = Duration::from_millis(wait).min(REDIAL_MAX);
+        let at = now.mono.saturating_add(dialled.wait);
+        dialled.retry_at = Some(at);
+        self.timers.insert((at, Timer::Dial(station)));
+    }
+
+    /// Dialling that station did not come to a connection.
+    ///
+    /// # Errors
+    /// [`Misuse::NotDialled`].
+    pub fn handle_dial_failed(&mut self, now: Now, station: StationRef) -> Result<(), Misuse> {
+        let now = self.at(now);
+        let dialled = self.stations.get(usize::from(station.0));
+        if !dialled.is_some_and(|dialled| dialled.dialling) {
+            return Err(Misuse::NotDialled);
+        }
+        self.counts.dials_failed += 1;
+        self.dial_later(now, station);
+        Ok(())
+    }
+
+    /// A transport came up or ended.
+    ///
+    /// # Errors
+    /// [`Misuse`]: a bug in the driver; nothing was changed.
+    pub fn handle_link(&mut self, now: Now, event: LinkEvent) -> Result<LinkId, Misuse> {
+        let now = self.at(now);
+        match event {
+            LinkEvent::Up {
+                dialled: Some(station),
+                binding,
+            } => self.begin(now, station, binding),
+            LinkEvent::Up { dialled: None, .. } => Err(Misuse::NotDialled),
+            LinkEvent::Down { link, reason } => self.link_down(now, link, reason),
+        }
+    }
+
+    fn begin(&mut self, now: Now, station: StationRef, binding: Binding) -> Result<LinkId, Misuse> {
+        let dialled = self
+            .stations
+            .get_mut(usize::from(station.0))
+            .ok_or(Misuse::NotDialled)?;
+        if !dialled.dialling {
+            return Err(Misuse::NotDialled);
+        }
+        let signer = &self.config.signer.0;
+        let settings = LinkSettings {
+            max_frame: self.config.max_frame,
+            allow_local: self.config.allow_local,
+            ..LinkSettings::new(signer.profile(), signer.public_key(), Role::Node)
+        };
+        let nonce = self.entropy.draw();
+        let mut link = Link::dial(now.mono, settings, dialled.pin, binding, nonce)
+            .map_err(|_| Misuse::LocalNotAllowed)?;
+        let mut first = Vec::new();
+        while link.poll_transmit(&mut first) {}
+        let id = self.links.insert(NodeSide {
+            link,
+            station,
+            wires: BTreeMap::new(),
+            last_id: 0,
+            unanswered: BTreeMap::new(),
+            first,
+            answers: 0,
+            queue: VecDeque::new(),
+            marks: VecDeque::new(),
+            handed: 0,
+            written: 0,
+            closed: false,
+            ready: false,
+            armed: None,
+        });
+        dialled.dialling = false;
+        dialled.link = Some(id);
+        self.arm_link(id);
+        self.raise(id);
+        if self.closed {
+            self.end_link(now, id, CloseReason::Normal, None);
+        }
+        Ok(id)
+    }
+
+    fn link_down(&mut self, now: Now, link: LinkId, reason: CloseReason) -> Result<LinkId, Misuse> {
+        self.links.get(link).ok_or(Misuse::DeadHandle)?;
+        self.stop_link(now, link, reason);
+        if let Some(side) = self.links.remove(link) {
+            if let Some(dialled) = self.stations.get_mut(usize::from(side.station.0)) {
+                dialled.link = None;
+                dialled.last_error = side.link.error().or(dialled.last_error);
+            }
+            self.dial_later(now, side.station);
+        }
+        Ok(link)
+    }
+
+    /// Ends a link from this side: a goodbye, then a `Close` action.
+    ///
+    /// # Errors
+    /// When there is no such link.
+    pub fn close_link(
+        &mut self,
+        now: Now,
+        link: LinkId,
+        reason: CloseReason,
+    ) -> Result<(), Misuse> {
+        let now = self.at(now);
+        let side = self.links.get(link).ok_or(Misuse::DeadHandle)?;
+        let detail = side.link.is_up().then_some("");
+        self.end_link(now, link, reason, detail);
+        Ok(())
+    }
+
+    /// Takes whole frames off the front of `input` and leaves the rest.
+    ///
+    /// # Errors
+    /// What ended this link, again at each further call. A `Close` action was raised.
+    pub fn handle_input(
+        &mut self,
+        now: Now,
+        link: LinkId,
+        input: &mut BytesMut,
+    ) -> Result<Intake, LinkError> {
+        let now = self.at(now);
+        let taken = self.take_frames(now, link, input);
+        if let Err(error) = taken {
+            self.fail_link(now, link, error);
+            input.clear();
+        }
+        self.arm_link(link);
+        self.raise(link);
+        taken
+    }
+
+    fn take_frames(
+        &mut self,
+        now: Now,
+        link: LinkId,
+        input: &mut BytesMut,
+    ) -> Result<Intake, LinkError> {
+        loop {
+            let feeds_full_stream = self.feeds_full_stream(link);
+            let Some(side) = self.links.get_mut(link) else {
+                input.clear();
+                return Ok(Intake::Open);
+            };
+            if side.closed {
+                input.clear();
+                return side.link.error().map_or(Ok(Intake::Open), Err);
+            }
+            let paused = feeds_full_stream || side.answers >= self.config.limits.answers;
+            side.link.handle_paused(now.mono, paused);
+            if paused {
+                return Ok(Intake::Paused);
+            }
+            let Split::Frame { body, taken } = next_frame(input, side.link.frame_cap())? else {
+                side.link.handle_partial(now.mono, !input.is_empty());
+                return Ok(Intake::Open);
+            };
+            side.link.handle_partial(now.mono, false);
+            if side.link.is_up() {
+                let frame = Frame::decode(body, Phase::Established)?;
+                self.handle_frame(now, link, &frame)?;
+            } else {
+                self.handshake(now, link, body)?;
+            }
+            input.advance(taken);
+        }
+    }
+
+    fn handshake(&mut self, now: Now, link: LinkId, body: &[u8]) -> Result<(), LinkError> {
+        let Some(side) = self.links.get_mut(link) else {
+            return Ok(());
+        };
+        let step = side.link.handle_frame(now, body, &*self.config.signer.0);
+        while side.link.poll_transmit(&mut side.first) {}
+        if let Step::Established(_) = step? {
+            let station = side.station;
+            if let Some(dialled) = self.stations.get_mut(usize::from(station.0)) {
+                dialled.wait = REDIAL_MIN;
+                dialled.last_error = None;
+            }
+            self.link_up(now, link);
+        }
+        Ok(())
+    }
+
+    fn handle_frame(&mut self, now: Now, link: LinkId, frame: &Frame<'_>) -> Result<(), LinkError> {
+        match *frame {
+            Frame::Event(event) => self.handle_event(now, link, &event)?,
+            Frame::Goodbye(goodbye) => self.end_link(now, link, goodbye.reason, None),
+            Frame::Ping(nonce) => {
+                if let Some(side) = self.links.get_mut(link) {
+                    Frame::Pong(nonce).encode_framed(&mut side.first);
+                    side.answers += 1;
+                }
+            }
+            Frame::Progress(progress) => self.handle_progress(now, link, &progress)?,
+            Frame::Published(published) => self.handle_published(now, link, &published)?,
+            Frame::Refused(refused) => self.handle_refused(now, link, &refused)?,
+            Frame::Skipped(skipped) => self.handle_skipped(now, link, &skipped)?,
+            Frame::Subscribed(subscribed) => self.handle_subscribed(now, link, &subscribed)?,
+            Frame::Interest(_)
+            | Frame::InterestWanted
+            | Frame::Publish(_)
+            | Frame::Subscribe(_)
+            | Frame::Unsubscribe(_) => return Err(LinkError::UnexpectedFrame),
+            Frame::Unknown(_) => self.counts.unknown_frames += 1,
+            // An answer to a probe this node did not send.
+            _ => self.counts.unasked_frames += 1,
+        }
+        Ok(())
+    }
+
+    /// This side found a fault that ends the link.
+    pub(super) fn fail_link(&mut self, now: Now, link: LinkId, error: LinkError) {
+        let Some(side) = self.links.get_mut(link) else {
+            return;
+        };
+        if side.closed {
+            return;
+        }
+        let goodbye = side.link.is_up();
+        side.link.fail(error);
+        let station = side.station;
+        if let Some(dialled) = self.stations.get_mut(usize::from(station.0)) {
+            dialled.last_error = Some(error);
+        }
+        self.counts.links_failed += 1;
+        self.end_link(now, link, error.code(), goodbye.then_some(error.text()));
+    }
+
+    /// Ends a link: what it carried goes, a goodbye is queued where the other side can read one, the driver is told.
+    pub(super) fn end_link(
+        &mut self,
+        now: Now,
+        link: LinkId,
+        reason: CloseReason,
+        detail: Option<&str>,
+    ) {
+        let Some(side) = self.links.get_mut(link) else {
+            return;
+        };
+        if side.closed {
+            return;
+        }
+        if let Some(detail) = detail {
+            Frame::Goodbye(Goodbye { reason, detail }).encode_framed(&mut side.first);
+        }
+        self.stop_link(now, link, reason);
+        self.raise(link);
+        self.actions.push_back(Action::Close { link, reason });
+    }
+
+    /// Nothing more comes of this link: its subscriptions are not carried by it, its publications go elsewhere.
+    fn stop_link(&mut self, now: Now, link: LinkId, reason: CloseReason) {
+        let Some(side) = self.links.get_mut(link) else {
+            return;
+        };
+        if side.closed {
+            return;
+        }
+        side.closed = true;
+        side.queue.clear();
+        side.marks.clear();
+        let armed = side.armed.take();
+        let station = side.station;
+        let carried = core::mem::take(&mut side.wires);
+        let unanswered = core::mem::take(&mut side.unanswered);
+        self.disarm(armed, Timer::Link(link));
+        if let Some(dialled) = self.stations.get_mut(usize::from(station.0)) {
+            dialled.last_end = Some(reason);
+        }
+        for wire in carried.into_values() {
+            self.carrier_ended(now, wire, link, reason);
+        }
+        for ticket in unanswered.into_values() {
+            self.link_lost(now, ticket, link);
+        }
+    }
+
+    /// The transport took so many bytes.
+    pub fn handle_written(&mut self, now: Now, link: LinkId, bytes: usize) {
+        let now = self.at(now);
+        let Some(side) = self.links.get_mut(link) else {
+            return;
+        };
+        side.link.handle_written(now.mono, bytes);
+        side.written += bytes as u64;
+        let written = side.written;
+        let mut taken = Vec::new();
+        while side.marks.front().is_some_and(|(mark, _)| *mark <= written) {
+            taken.extend(side.marks.pop_front().map(|(_, ticket)| ticket));
+        }
+        for ticket in taken {
+            self.bytes_taken(ticket);
+        }
+    }
+
+    /// The next bytes for a link, appended to `out`; `None` when there is nothing to send now.
+    pub fn poll_transmit(&mut self, link: LinkId, out: &mut Vec<u8>) -> Option<Transmit> {
+        let before = out.len();
+        let side = self.links.get_mut(link)?;
+        if !side.first.is_empty() {
+            out.append(&mut side.first);
+            side.answers = 0;
+            let head = out.len() - before;
+            side.handed += head as u64;
+            return Some(Transmit {
+                head,
+                body: Bytes::new(),
+                tail: 0,
+            });
+        }
+        while let Some(next) = side.queue.pop_front() {
+            let (body, ticket) = match next {
+                Out::Frames(bytes) => {
+                    out.extend_from_slice(&bytes);
+                    (Bytes::new(), None)
+                }
+                Out::Publish { ticket, id } => {
+                    // Settled meanwhile: its id stays unused.
+                    let Some(outgoing) = self.tickets.get(ticket) else {
+                        side.unanswered.remove(&id);
+                        continue;
+                    };
+                    publish_head(out, id, Route::All, outgoing.object.len());
+                    (outgoing.object.clone(), Some(ticket))
+                }
+            };
+            let head = out.len() - before;
+            side.handed += (head + body.len()) as u64;
+            side.marks
+                .extend(ticket.map(|ticket| (side.handed, ticket)));
+            return Some(Transmit {
+                head,
+                body,
+                tail: 0,
+            });
+        }
+        side.ready = false;
+        None
+    }
+
+    pub(super) fn arm_link(&mut self, link: LinkId) {
+        let Some(side) = self.links.get_mut(link) else {
+            return;
+        };
+        let Some(at) = side.link.poll_timeout() else {
+            return;
+        };
+        match side.armed {
+            // One that moved back stays where it is and is looked at early.
+            Some(armed) if armed <= at => {}
+            armed => {
+                side.armed = Some(at);
+                self.disarm(armed, Timer::Link(link));
+                self.timers.insert((at, Timer::Link(link)));
+            }
+        }
+    }
+
+    pub(super) fn link_timeout(&mut self, now: Now, link: LinkId) {
+        let Some(side) = self.links.get_mut(link) else {
+            return;
+        };
+        side.armed = None;
+        match side.link.handle_timeout(now.mono) {
+            Ok(()) => self.arm_link(link),
+            Err(error) => self.fail_link(now, link, error),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What an application asks of a client: a subscription, a publication.
+//!
+//! Decides: nothing; `subscribe` and `publish` judge. Leaves to others: everything. Believes: no
+//! clock. Bounded by: the wire's sizes.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use bytes::Bytes;
+
+use crate::inbound::lane::Mode;
+use crate::inbound::stream::OnFull;
+use crate::refusal::Refusal;
+use crate::wire::{self, MAX_TTL_MS, PayloadError};
+use crate::{NodeId, RealmId};
+
+/// Who may speak in a subscription. Required; there is no default.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Sources {
+    /// Exactly these publishers.
+    Nodes(Vec<NodeId>),
+    /// Anyone whose signature verifies: an explicit opt-out.
+    Open,
+}
+
+/// A subscription to be made.
+#[derive(Clone, Debug)]
+pub struct Subscribe {
+    pub(crate) realm: RealmId,
+    pub(crate) filter: String,
+    pub(crate) sources: Sources,
+    pub(crate) mode: Mode,
+    pub(crate) on_full: OnFull,
+    pub(crate) queue_capacity: Option<usize>,
+    pub(crate) sparse: Vec<NodeId>,
+}
+
+impl Subscribe {
+    /// To every topic of `realm` that `filter` matches (a topic, or with `*` for one segment and a
+    /// last `**` for the rest), from `sources`.
+    pub fn new(realm: RealmId, filter: impl Into<String>, sources: Sources) -> Self {
+        Self {
+            realm,
+            filter: filter.into(),
+            sources,
+            mode: Mode::default(),
+            on_full: OnFull::default(),
+            queue_capacity: None,
+            sparse: Vec::new(),
+        }
+    }
+
+    /// How facts are ordered. Default: `Ordered`.
+    #[must_use]
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// What happens when the reader is slow. Default: `Lag`.
+    #[must_use]
+    pub fn on_full(mut self, on_full: OnFull) -> Self {
+        self.on_full = on_full;
+        self
+    }
+
+    /// Items the stream holds before that happens. Default: `ClientLimits::queue_capacity`. 0
+    /// counts as 1.
+    #[must_use]
+    pub fn queue_capacity(mut self, items: usize) -> Self {
+        self.queue_capacity = Some(items.max(1));
+        self
+    }
+
+    /// Publishers without epochs whose numbers rise but are not contiguous: reordered within the
+    /// timeout, never `Skipped`.
+    #[must_use]
+    pub fn sparse(mut self, publishers: Vec<NodeId>) -> Self {
+        self.sparse = publishers;
+        self
+    }
+}
+
+/// A publication to be made.
+#[derive(Clone, Debug)]
+pub struct Publish {
+    pub(crate) realm: RealmId,
+    pub(crate) topic: String,
+    pub(crate) payload: Bytes,
+    pub(crate) ttl: Option<Duration>,
+}
+
+impl Publish {
+    /// A value of the caller's type, written as deterministic CBOR.
+    ///
+    /// # Errors
+    /// When the wire cannot carry the value.
+    pub fn new<T: serde::Serialize + ?Sized>(
+        realm: RealmId,
+        topic: impl Into<String>,
+        value: &T,
+    ) -> Result<Self, PayloadError> {
+        Ok(Self::raw(realm, topic, wire::to_payload(value)?))
+    }
+
+    /// A payload that is one CBOR value under the rule of WIRE.md section 2 already; `publish`
+    /// checks it.
+    pub fn raw(realm: RealmId, topic: impl Into<String>, cbor: impl Into<Bytes>) -> Self {
+        Self {
+            realm,
+            topic: topic.into(),
+            payload: cbor.into(),
+            ttl: None,
+        }
+    }
+
+    /// How long it may travel, at most one hour. Default: 10 minutes. Every verifier adds 5 minutes
+    /// for clocks that differ.
+    #[must_use]
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+
+    /// Its ttl in whole milliseconds.
+    pub(crate) fn ttl_ms(&self) -> Result<Option<u32>, Refusal> {
+        let Some(ttl) = self.ttl else { return Ok(None) };
+        match u32::try_from(ttl.as_millis()) {
+            Ok(ms) if ms <= MAX_TTL_MS => Ok(Some(ms)),
+            _ => Err(Refusal::TtlTooLong),
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! What a node tells of itself.
+//!
+//! Decides: nothing. Leaves to others: showing it. Believes: no clock. Bounded by: one line per link, station and table.
+
+use alloc::vec::Vec;
+
+use super::Client;
+use crate::action::StationRef;
+use crate::code::{CloseReason, SubscribeRefusal};
+use crate::counters::FaultCounts;
+use crate::error::LinkError;
+use crate::limits::MemoryReport;
+use crate::time::Instant;
+use crate::{LinkId, NodeId, SubscriptionId};
+
+/// Counters since the node started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) dials_failed: u64,
+    pub(super) dropped: u64,
+    pub(super) links_failed: u64,
+    pub(super) unasked_frames: u64,
+    pub(super) unknown_frames: u64,
+}
+
+/// Where the link to a station is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LinkState {
+    /// The driver was asked to dial.
+    Dialling,
+    /// A transport is up; the handshake is under way.
+    Handshaking,
+    /// It is up.
+    Up,
+    /// It will be dialled again then.
+    Waiting {
+        /// When.
+        until: Instant,
+    },
+}
+
+/// The link to one configured station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LinkStatus {
+    /// Which station.
+    pub station: StationRef,
+    /// Its link, while there is one.
+    pub link: Option<LinkId>,
+    /// Where it is.
+    pub state: LinkState,
+    /// Who is at the other end.
+    pub peer: Option<NodeId>,
+    /// Publications it has not answered.
+    pub unanswered: usize,
+    /// Why the last link to it ended.
+    pub last_end: Option<CloseReason>,
+    /// The fine reason, when this side found one.
+    pub last_error: Option<LinkError>,
+}
+
+/// A node at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClientStatus {
+    /// Its identity.
+    pub id: NodeId,
+    /// One line per configured station.
+    pub links: Vec<LinkStatus>,
+    /// Local subscriptions.
+    pub subscriptions: usize,
+    /// Publications not settled.
+    pub unsettled: usize,
+    /// Lanes in use.
+    pub lanes: usize,
+    /// Fill of the memory of publications, in percent.
+    pub dedup_fill: u8,
+    /// Publications passed over, by reason.
+    pub faults: FaultCounts,
+    /// Every other counter, by name.
+    pub counters: Vec<(&'static str, u64)>,
+}
+
+/// A subscription at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SubscriptionStatus {
+    /// Stations that accepted it and have not withdrawn it.
+    pub carriers: usize,
+    /// Items its reader has not taken.
+    pub queued: usize,
+    /// Facts put into its stream.
+    pub delivered: u64,
+    /// Those of them that were late.
+    pub late: u64,
+    /// Facts older than the newest (`latest_only`).
+    pub superseded: u64,
+    /// Facts whose publisher its sources refuse.
+    pub source_refused: u64,
+    /// Facts that wait behind a missing one.
+    pub held: usize,
+    /// Why a station refused it last, if one did and none accepted it since.
+    pub refused: Option<SubscribeRefusal>,
+}
+
+impl Client {
+    /// What it does now and has done so far.
+    pub fn status(&self) -> ClientStatus {
+        let counts = &self.counts;
+        let links = self.stations.iter().enumerate().map(|(n, dialled)| {
+            let side = dialled.link.and_then(|link| self.links.get(link));
+            LinkStatus {
+                station: StationRef(n as u16),
+                link: dialled.link,
+                state: match (side, dialled.retry_at) {
+                    (Some(side), _) if side.is_live() => LinkState::Up,
+                    (Some(_), _) => LinkState::Handshaking,
+                    (None, Some(until)) => LinkState::Waiting { until },
+                    (None, None) => LinkState::Dialling,
+                },
+                peer: side.and_then(|side| side.link.peer()).map(|peer| peer.id),
+                unanswered: side.map_or(0, |side| side.unanswered.len()),
+                last_end: dialled.last_end,
+                last_error: dialled.last_error,
+            }
+        });
+        ClientStatus {
+            id: self.id,
+            links: links.collect(),
+            subscriptions: self.subscriptions.len(),
+            unsettled: self.tickets.len(),
+            lanes: self.lanes.len(),
+            dedup_fill: self.dedup.fill(),
+            faults: self.faults.clone(),
+            counters: alloc::vec![
+                ("dials_failed", counts.dials_failed),
+                ("dropped", counts.dropped),
+                ("links_failed", counts.links_failed),
+                ("unasked_frames", counts.unasked_frames),
+                ("unknown_frames", counts.unknown_frames),
+            ],
+        }
+    }
+
+    /// One subscription; `None` once its stream was read to its end.
+    pub fn subscription(&self, id: SubscriptionId) -> Option<SubscriptionStatus> {
+        let found = self.subscriptions.get(id)?;
+        let lanes = self
+            .lanes
+            .iter()
+            .filter(|(_, slot)| slot.subscription == id);
+        let (held, superseded) =
+            lanes.fold((0, found.superseded), |(held, superseded), (_, slot)| {
+                (held + slot.lane.held(), superseded + slot.lane.superseded())
+            });
+        Some(SubscriptionStatus {
+            carriers: self
+                .wires
+                .get(found.wire)
+                .map_or(0, |wire| wire.carriers.len()),
+            queued: found.queued(),
+            delivered: found.delivered,
+            late: found.late,
+            superseded,
+            source_refused: found.source_refused,
+            held,
+            refused: found.refused,
+        })
+    }
+
+    /// What it keeps, table by table.
+    pub fn memory(&self) -> MemoryReport {
+        let limits = &self.config.limits;
+        let mut report = MemoryReport::default();
+        let links: usize = self.links.iter().map(|(_, side)| side.memory()).sum();
+        report.add(
+            "links",
+            self.links.len(),
+            limits.links,
+            links + self.links.memory(),
+        );
+        let streams: usize = self
+            .subscriptions
+            .iter()
+            .map(|(_, found)| found.memory())
+            .sum();
+        let bytes = streams + self.subscriptions.memory() + self.wires.memory();
+        report.add(
+            "subscriptions",
+            self.subscriptions.len(),
+            limits.subscriptions,
+            bytes,
+        );
+        let lanes: usize = self.lanes.iter().map(|(_, slot)| slot.memory()).sum();
+        let bytes = lanes + self.lanes.memory() + self.lane_index.memory();
+        report.add("lanes", self.lanes.len(), limits.lanes, bytes);
+        let names: usize = self
+            .topics
+            .iter()
+            .map(|(_, topic)| 2 * topic.name.capacity() + 64)
+            .sum();
+        let most = limits.lanes + limits.resting_lanes;
+        report.add(
+            "topics",
+            self.topics.len(),
+            most,
+            names + self.topics.memory(),
+        );
+        let resting = &self.resting;
+        report.add(
+            "resting_lanes",
+            resting.len(),
+            resting.capacity(),
+            resting.memory(),
+        );
+        report.add(
+            "held_bytes",
+            self.held_bytes,
+            limits.held_bytes,
+            self.held_bytes,
+        );
+        report.add(
+            "dedup",
+            self.dedup.len(),
+            self.dedup.capacity(),
+            self.dedup.memory(),
+        );
+        report.add(
+            "numberings",
+            self.tags.len(),
+            self.tags.capacity(),
+            self.tags.memory(),
+        );
+        let publishers = &self.publishers;
+        report.add(
+            "publishers",
+            publishers.len(),
+            publishers.capacity(),
+            publishers.memory(),
+        );
+        let pending = self.unverified.memory();
+        report.add(
+            "verifications",
+            self.unverified.len(),
+            limits.pending_verifications,
+            pending,
+        );
+        report.add(
+            "tickets",
+            self.tickets.len(),
+            limits.tickets,
+            self.tickets.memory(),
+        );
+        report.add(
+            "counters",
+            self.counters.len(),
+            limits.counters,
+            self.counters.memory(),
+        );
+        report
+    }
+}

@@ -1,0 +1,349 @@
+//! A local subscription: its stream, and what its reader is told.
+//!
+//! Decides: how items are weighed and when a reader is woken. Leaves to others: order (lanes), what a full stream does (the stream machine).
+//! Believes: wall times in notices, mono for episodes. Bounded by: the stream's capacity, and one episode per reason.
+
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+
+use super::lanes::LaneSlot;
+use super::timers::Timer;
+use super::{Client, LaneId, Sources, Subscribe, WireId};
+use crate::action::{Action, Ready};
+use crate::code::{DropReason, EndReason, SubscribeRefusal};
+use crate::inbound::episode::{Dropped, Episodes, Slot};
+use crate::inbound::lane::{LaneConfig, Mode};
+use crate::inbound::stream::{HeapStream, Next, OnFull, StreamBounds, StreamItem};
+use crate::notice::{Item, Notice, Numbering};
+use crate::time::{Instant, Now, WallMs};
+use crate::{NodeId, RealmId, SubscriptionId};
+
+/// What an item beside a fact's bytes is taken to weigh.
+const ITEM_BYTES: usize = size_of::<Item>();
+
+impl StreamItem for Item {
+    type First = Box<(Numbering, u64)>;
+
+    fn missed(&self) -> u64 {
+        match self {
+            Self::Fact(_) => 1,
+            Self::Notice(notice) => match **notice {
+                Notice::Skipped { first, last, .. } => last.saturating_sub(first).saturating_add(1),
+                Notice::Conflict { count, .. } | Notice::Dropped { count, .. } => count,
+                Notice::Lagged { missed, .. } => missed,
+                Notice::Gap { count, .. } => count.unwrap_or(0),
+                _ => 0,
+            },
+        }
+    }
+
+    fn notices(&self) -> u64 {
+        match self {
+            Self::Fact(_) => 0,
+            Self::Notice(notice) => match **notice {
+                Notice::Lagged { notices, .. } => notices,
+                _ => 1,
+            },
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Fact(delivery) => ITEM_BYTES + delivery.bytes().len(),
+            Self::Notice(notice) => {
+                let topic = notice.numbering().map_or(0, |of| of.topic.len());
+                ITEM_BYTES + size_of::<Notice>() + topic
+            }
+        }
+    }
+
+    fn window(&self) -> (WallMs, WallMs) {
+        match self {
+            Self::Fact(delivery) => (delivery.published_at(), delivery.published_at()),
+            Self::Notice(notice) => notice.window(),
+        }
+    }
+
+    fn first(&self) -> Option<Self::First> {
+        match self {
+            Self::Fact(delivery) => Some(Box::new((
+                Numbering {
+                    publisher: delivery.publisher(),
+                    topic: delivery.topic().to_owned(),
+                    epoch: delivery.epoch().unwrap_or(0),
+                },
+                delivery.seq(),
+            ))),
+            Self::Notice(notice) => match &**notice {
+                Notice::Lagged { first, .. } => first.clone(),
+                Notice::Skipped { of, first, .. } => Some(Box::new((of.clone(), *first))),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// A local subscription.
+#[derive(Debug)]
+pub(super) struct Subscription {
+    pub(super) wire: WireId,
+    pub(super) realm: RealmId,
+    pub(super) filter: String,
+    pub(super) sources: Sources,
+    pub(super) mode: Mode,
+    sparse: alloc::vec::Vec<NodeId>,
+    stream: HeapStream<Item>,
+    pub(super) pauses: bool,
+    /// When a station first accepted it.
+    pub(super) accepted: Option<WallMs>,
+    /// Lanes with something decided for which a pausing stream had no room.
+    waiting: VecDeque<LaneId>,
+    pub(super) lanes: usize,
+    /// The record of a silent lane was given up.
+    pub(super) forgot: bool,
+    episodes: Episodes<DropReason, [Slot<DropReason>; DropReason::ALL.len()]>,
+    episode_at: Option<Instant>,
+    pub(super) refused: Option<SubscribeRefusal>,
+    pub(super) delivered: u64,
+    pub(super) late: u64,
+    pub(super) source_refused: u64,
+    /// Superseded and late counts of lanes that are gone.
+    pub(super) superseded: u64,
+}
+
+impl Subscription {
+    pub(super) fn new(request: Subscribe, wire: WireId, capacity: usize, bytes: usize) -> Self {
+        let items = request.queue_capacity.unwrap_or(capacity);
+        let bounds = StreamBounds {
+            items,
+            reserve: items.max(256),
+            bytes,
+        };
+        Self {
+            wire,
+            realm: request.realm,
+            filter: request.filter,
+            sources: request.sources,
+            mode: request.mode,
+            sparse: request.sparse,
+            stream: HeapStream::with_bounds(bounds, request.on_full),
+            pauses: request.on_full == OnFull::Pause,
+            accepted: None,
+            waiting: VecDeque::new(),
+            lanes: 0,
+            forgot: false,
+            episodes: Episodes::new([None; DropReason::ALL.len()]),
+            episode_at: None,
+            refused: None,
+            delivered: 0,
+            late: 0,
+            source_refused: 0,
+            superseded: 0,
+        }
+    }
+
+    /// Whether this publisher may speak here.
+    pub(super) fn admits(&self, publisher: &NodeId) -> bool {
+        match &self.sources {
+            Sources::Nodes(nodes) => nodes.contains(publisher),
+            Sources::Open => true,
+        }
+    }
+
+    pub(super) fn lane_config(&self, publisher: &NodeId, now: Now, base: LaneConfig) -> LaneConfig {
+        LaneConfig {
+            mode: self.mode,
+            accepted_wall: self.accepted.unwrap_or(now.wall),
+            sparse: self.sparse.contains(publisher),
+            forgotten: self.forgot,
+            ..base
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.stream.is_full()
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        self.stream.is_ended()
+    }
+
+    pub(super) fn queued(&self) -> usize {
+        self.stream.len()
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.stream.memory() + self.waiting.capacity() * 8 + self.filter.capacity()
+    }
+}
+
+impl Client {
+    /// The next item of a stream. After `Ended` was handed out the handle is dead.
+    pub fn poll_item(&mut self, subscription: SubscriptionId) -> Option<Item> {
+        let found = self.subscriptions.get_mut(subscription)?;
+        let before = found.stream.bytes();
+        let next = found.stream.poll();
+        self.held_bytes -= before - found.stream.bytes();
+        let item = match next? {
+            Next::Item(item) => item,
+            Next::Lagged(lagged) => Item::Notice(Box::new(Notice::Lagged {
+                missed: lagged.missed,
+                notices: lagged.notices,
+                first: lagged.first,
+                from: lagged.from,
+                to: lagged.to,
+            })),
+            Next::Ended(reason) => {
+                self.forget_subscription(subscription);
+                return Some(Item::Notice(Box::new(Notice::Ended { reason })));
+            }
+        };
+        self.refill(subscription);
+        Some(item)
+    }
+
+    /// A pausing stream has room again: what its lanes decided meanwhile follows.
+    fn refill(&mut self, id: SubscriptionId) {
+        while let Some(found) = self.subscriptions.get_mut(id)
+            && !found.stream.is_full()
+            && let Some(lane) = found.waiting.pop_front()
+        {
+            if let Some(slot) = self.lanes.get_mut(lane) {
+                slot.waiting = false;
+            }
+            self.drain_lane(lane);
+        }
+    }
+
+    /// Puts an item at the end of a stream and wakes its reader.
+    pub(super) fn push(&mut self, id: SubscriptionId, item: Item) {
+        let Some(found) = self.subscriptions.get_mut(id) else {
+            return;
+        };
+        match &item {
+            Item::Fact(delivery) => {
+                found.delivered += 1;
+                found.late += u64::from(delivery.late());
+            }
+            Item::Notice(_) => {}
+        }
+        let before = found.stream.bytes();
+        // A stream that has ended takes nothing more.
+        drop(found.stream.push(item));
+        self.held_bytes = self.held_bytes + found.stream.bytes() - before;
+        if found.stream.take_ready() {
+            self.actions
+                .push_back(Action::Ready(Ready::Subscription(id)));
+        }
+    }
+
+    pub(super) fn notify(&mut self, id: SubscriptionId, notice: Notice) {
+        self.push(id, Item::Notice(Box::new(notice)));
+    }
+
+    /// Ends a stream: its reader gets what it holds, then `Ended`.
+    pub(super) fn end_stream(&mut self, id: SubscriptionId, reason: EndReason) {
+        let Some(found) = self.subscriptions.get_mut(id) else {
+            return;
+        };
+        while let Some(dropped) = found.episodes.finish() {
+            let before = found.stream.bytes();
+            drop(
+                found
+                    .stream
+                    .push(Item::Notice(Box::new(dropped_notice(dropped)))),
+            );
+            self.held_bytes = self.held_bytes + found.stream.bytes() - before;
+        }
+        found.stream.end(reason);
+        let armed = found.episode_at.take();
+        if found.stream.take_ready() {
+            self.actions
+                .push_back(Action::Ready(Ready::Subscription(id)));
+        }
+        self.disarm(armed, Timer::Episode(id));
+    }
+
+    /// A fact for this stream was dropped by a bound or a budget: one notice per episode.
+    pub(super) fn dropped(
+        &mut self,
+        now: Now,
+        id: SubscriptionId,
+        reason: DropReason,
+        publisher: &NodeId,
+    ) {
+        self.counts.dropped += 1;
+        let Some(found) = self.subscriptions.get_mut(id) else {
+            return;
+        };
+        let mut who = [0; 8];
+        who.copy_from_slice(&publisher.as_bytes()[..8]);
+        let ended = found
+            .episodes
+            .record(now, reason, u64::from_le_bytes(who), 1);
+        if let Some(dropped) = ended {
+            self.notify(id, dropped_notice(dropped));
+        }
+        self.arm_episode(id);
+    }
+
+    pub(super) fn episode_timeout(&mut self, now: Now, id: SubscriptionId) {
+        while let Some(found) = self.subscriptions.get_mut(id)
+            && let Some(dropped) = found.episodes.handle_timeout(now.mono)
+        {
+            self.notify(id, dropped_notice(dropped));
+        }
+        self.arm_episode(id);
+    }
+
+    fn arm_episode(&mut self, id: SubscriptionId) {
+        let Some(found) = self.subscriptions.get_mut(id) else {
+            return;
+        };
+        let at = found.episodes.poll_timeout();
+        let armed = core::mem::replace(&mut found.episode_at, at);
+        if armed != at {
+            self.disarm(armed, Timer::Episode(id));
+            self.timers.extend(at.map(|at| (at, Timer::Episode(id))));
+        }
+    }
+
+    /// Moves what a lane has decided into its stream, as far as a pausing stream has room.
+    pub(super) fn drain_lane(&mut self, id: LaneId) {
+        while let Some(slot) = self.lanes.get_mut(id) {
+            let subscription = slot.subscription;
+            let Some(found) = self.subscriptions.get_mut(subscription) else {
+                return;
+            };
+            if found.pauses && found.stream.is_full() {
+                if slot.lane.is_ready() && !slot.waiting {
+                    slot.waiting = true;
+                    found.waiting.push_back(id);
+                }
+                return;
+            }
+            let Some(item) = slot.poll(&mut self.held_bytes) else {
+                return;
+            };
+            self.push(subscription, item);
+        }
+    }
+
+    /// Forgets a lane, counting what only it knew.
+    pub(super) fn count_lane(found: &mut Subscription, slot: &LaneSlot) {
+        found.superseded += slot.lane.stats().superseded;
+        found.lanes = found.lanes.saturating_sub(1);
+    }
+}
+
+fn dropped_notice(dropped: Dropped<DropReason>) -> Notice {
+    Notice::Dropped {
+        reason: dropped.reason,
+        count: dropped.count,
+        publishers: dropped.publishers,
+        from: dropped.from,
+        to: dropped.to,
+    }
+}

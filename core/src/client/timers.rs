@@ -1,0 +1,86 @@
+//! The node's deadlines, in one ordered index.
+//!
+//! Decides: nothing of its own; calls what is due. Leaves to others: what is done then. Believes: mono. Bounded by: one entry per link,
+//! lane, ticket, question, stream and station; 256 of them per call.
+
+use core::time::Duration;
+
+use super::{Client, LaneId};
+use crate::action::{StationRef, Turn};
+use crate::time::{Instant, Now};
+use crate::{AskId, LinkId, SubscriptionId, Ticket};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Timer {
+    /// A question that nobody answered.
+    Ask(AskId),
+    /// A station to be dialled again.
+    Dial(StationRef),
+    /// A stream whose episode of drops ends.
+    Episode(SubscriptionId),
+    /// A missing number, or a lane that fell silent.
+    Lane(LaneId),
+    /// A handshake or a frame that is not whole.
+    Link(LinkId),
+    /// What is remembered may have expired.
+    Sweep,
+    /// A publication nobody answered.
+    Ticket(Ticket),
+}
+
+/// Deadlines worked off in one call.
+const PER_CALL: usize = 256;
+/// How often expired memory is looked for while there is any.
+const SWEEP_EVERY: Duration = Duration::from_secs(30);
+/// Entries looked at per sweep.
+const SWEEP_ENTRIES: usize = 1 << 16;
+
+impl Client {
+    /// Time has passed. `More`: call again.
+    pub fn handle_timeout(&mut self, now: Now) -> Turn {
+        let now = self.at(now);
+        for _ in 0..PER_CALL {
+            let Some((at, timer)) = self.timers.first().copied() else {
+                return Turn::Done;
+            };
+            if at > now.mono {
+                return Turn::Done;
+            }
+            self.timers.remove(&(at, timer));
+            match timer {
+                Timer::Ask(ask) => self.ask_timeout(now, ask),
+                Timer::Dial(station) => self.dial(station),
+                Timer::Episode(subscription) => self.episode_timeout(now, subscription),
+                Timer::Lane(lane) => self.lane_timeout(now, lane),
+                Timer::Link(link) => self.link_timeout(now, link),
+                Timer::Sweep => {
+                    self.sweeping = false;
+                    self.dedup.sweep(now, SWEEP_ENTRIES);
+                    self.sweep_resting(now, SWEEP_ENTRIES);
+                    self.arm_sweep(now);
+                }
+                Timer::Ticket(ticket) => self.ticket_timeout(ticket),
+            }
+        }
+        match self.timers.first() {
+            Some((at, _)) if *at <= now.mono => Turn::More,
+            _ => Turn::Done,
+        }
+    }
+
+    /// Keeps the sweep armed while there is something that can expire.
+    pub(super) fn arm_sweep(&mut self, now: Now) {
+        if self.sweeping || (self.dedup.is_empty() && self.resting.is_empty()) {
+            return;
+        }
+        self.sweeping = true;
+        self.timers
+            .insert((now.mono.saturating_add(SWEEP_EVERY), Timer::Sweep));
+    }
+
+    pub(super) fn disarm(&mut self, armed: Option<Instant>, timer: Timer) {
+        if let Some(at) = armed {
+            self.timers.remove(&(at, timer));
+        }
+    }
+}

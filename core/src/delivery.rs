@@ -1,0 +1,164 @@
+//! A delivered publication: its bytes as received, and views into them.
+//!
+//! Decides: nothing. Leaves to others: that it was verified, wanted and is in order. Believes: no clock. Bounded by: one buffer per
+//! delivery, shared with nobody but its clones.
+
+use core::ops::Range;
+
+use bytes::Bytes;
+
+use crate::crypto::Profile;
+use crate::time::WallMs;
+use crate::wire::{self, Body, PayloadError, Publication, Via};
+use crate::{NodeId, PublicationHash, RealmId};
+
+/// A verified, wanted, readable publication. Cloning shares its bytes.
+#[derive(Clone)]
+pub struct Delivery {
+    bytes: Bytes,
+    tbs: Range<u32>,
+    topic: Range<u32>,
+    payload: Range<u32>,
+    publisher: u32,
+    realm: u32,
+    epoch: u64,
+    seq: u64,
+    published_at: WallMs,
+    expires_at: WallMs,
+    has_epoch: bool,
+    anycast: bool,
+    via: Via,
+    pub(crate) late: bool,
+}
+
+/// Where `inner` lies in `outer`; both are views of one buffer.
+fn range_in(outer: &[u8], inner: &[u8]) -> Range<u32> {
+    let start = (inner.as_ptr() as usize).wrapping_sub(outer.as_ptr() as usize) as u32;
+    start..start + inner.len() as u32
+}
+
+impl Delivery {
+    /// `publication` must be a view of `bytes`, which holds the object alone.
+    pub(crate) fn new(bytes: Bytes, via: Via, profile: Profile) -> Option<Self> {
+        let view = Publication::parse(&bytes, profile).ok()?;
+        let Body::Payload(payload) = view.body else {
+            return None;
+        };
+        let [realm, publisher] = view.ids;
+        let made = Self {
+            tbs: range_in(&bytes, view.tbs),
+            topic: range_in(&bytes, view.topic.as_bytes()),
+            payload: range_in(&bytes, payload),
+            publisher: range_in(&bytes, publisher).start,
+            realm: range_in(&bytes, realm).start,
+            epoch: view.epoch.unwrap_or(0),
+            seq: view.seq,
+            published_at: view.published_at,
+            expires_at: view.expires_at(),
+            has_epoch: view.epoch.is_some(),
+            anycast: view.one,
+            via,
+            late: false,
+            bytes: Bytes::new(),
+        };
+        Some(Self { bytes, ..made })
+    }
+
+    fn view(&self, range: &Range<u32>) -> &[u8] {
+        self.bytes
+            .get(range.start as usize..range.end as usize)
+            .unwrap_or_default()
+    }
+
+    fn id_at(&self, start: u32) -> [u8; 32] {
+        let mut id = [0; 32];
+        id.copy_from_slice(self.view(&(start..start + 32)));
+        id
+    }
+
+    /// The realm it was published in.
+    pub fn realm(&self) -> RealmId {
+        RealmId::new(self.id_at(self.realm))
+    }
+
+    /// Its topic.
+    pub fn topic(&self) -> &str {
+        core::str::from_utf8(self.view(&self.topic)).unwrap_or_default()
+    }
+
+    /// Who signed it.
+    pub fn publisher(&self) -> NodeId {
+        NodeId::new(self.id_at(self.publisher))
+    }
+
+    /// When its publisher's numbering began, in wall µs; `None` for a publication that does not say.
+    pub fn epoch(&self) -> Option<u64> {
+        self.has_epoch.then_some(self.epoch)
+    }
+
+    /// Its number there, from 1.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// When its publisher published it, by the publisher's clock.
+    pub fn published_at(&self) -> WallMs {
+        self.published_at
+    }
+
+    /// The last moment a verifier accepts it.
+    pub fn expires_at(&self) -> WallMs {
+        self.expires_at
+    }
+
+    /// Its identity. Hashes the signed bytes: once per call.
+    pub fn hash(&self) -> PublicationHash {
+        PublicationHash::of_tbs(self.view(&self.tbs))
+    }
+
+    /// How this copy reached the station that brought it.
+    pub fn via(&self) -> Via {
+        self.via
+    }
+
+    /// Whether its place had been given up: it comes after later ones.
+    pub fn late(&self) -> bool {
+        self.late
+    }
+
+    /// Whether it was published to one subscriber only.
+    pub fn anycast(&self) -> bool {
+        self.anycast
+    }
+
+    /// The payload: one CBOR value under the rule of WIRE.md section 2.
+    pub fn payload(&self) -> &[u8] {
+        self.view(&self.payload)
+    }
+
+    /// The payload as a value of the caller's type.
+    ///
+    /// # Errors
+    /// When the payload has another shape.
+    pub fn decode<'de, T: serde::Deserialize<'de>>(&'de self) -> Result<T, PayloadError> {
+        wire::from_payload(self.payload())
+    }
+
+    /// The publication's object as received, signature and all: what may be stored, checked again or sent on.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+}
+
+impl core::fmt::Debug for Delivery {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Delivery")
+            .field("topic", &self.topic())
+            .field("publisher", &self.publisher())
+            .field("epoch", &self.epoch())
+            .field("seq", &self.seq)
+            .field("late", &self.late)
+            .field("bytes", &self.payload.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,153 @@
+//! Every bound, in one place.
+//!
+//! Decides: how much of anything a machine may keep. Leaves to others: what happens at a bound (each machine says so, and counts it).
+//! Believes: no clock. Bounded by: [`ClientLimits::worst_case_bytes`], [`StationLimits::worst_case_bytes`], which tests hold against
+//! what the machines report.
+
+/// The bounds of a [`crate::Client`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClientLimits {
+    /// Links at once. Default 16. Each costs its read and write buffers in the driver and a publish window here.
+    pub links: usize,
+    /// Local subscriptions. Default 1024.
+    pub subscriptions: usize,
+    /// Lanes (one publisher on one topic in one subscription), all subscriptions together. Default 4096.
+    pub lanes: usize,
+    /// Lanes that fell silent, of which only what they must not deliver twice is kept. Default 16,384, at most 200 bytes each.
+    pub resting_lanes: usize,
+    /// Publications remembered so that each is delivered once. Default 1,048,576; grown as needed; at most 80 bytes each.
+    pub dedup_entries: usize,
+    /// Bytes of publications kept in order, holds and streams together. Default 64 MiB; one publisher takes at most a quarter.
+    pub held_bytes: usize,
+    /// Items in one stream before `on_full` decides. Default 1024.
+    pub queue_capacity: usize,
+    /// Facts one lane holds behind a gap before the gap is given up early. Default 1024.
+    pub order_max_buffer: usize,
+    /// Unanswered publications per link. Default 256.
+    pub publish_window: usize,
+    /// Publications on their way out. Default 1024; a publication beyond them would block.
+    pub tickets: usize,
+    /// Topics with a numbering of their own. Default 65,536; beyond it the numbering used longest ago begins anew when it is needed.
+    pub counters: usize,
+    /// Signatures being checked elsewhere. Default 1024.
+    pub pending_verifications: usize,
+    /// Public keys kept decoded. Default 4096, at most 400 bytes each.
+    pub publishers: usize,
+    /// Answers a link's peer has asked for and not read. Default 64; beyond them its link is paused.
+    pub answers: usize,
+}
+
+impl Default for ClientLimits {
+    fn default() -> Self {
+        Self {
+            links: 16,
+            subscriptions: 1024,
+            lanes: 4096,
+            resting_lanes: 16_384,
+            dedup_entries: 1 << 20,
+            held_bytes: 64 << 20,
+            queue_capacity: 1024,
+            order_max_buffer: 1024,
+            publish_window: 256,
+            tickets: 1024,
+            counters: 65_536,
+            pending_verifications: 1024,
+            publishers: 4096,
+            answers: 64,
+        }
+    }
+}
+
+/// The bounds of a [`crate::Station`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StationLimits {
+    /// Links at once. Default 16,384.
+    pub links: usize,
+    /// Realms with subscriptions. Default 1000; pinned ones have room of their own.
+    pub subscribed_realms: usize,
+    /// Topics with a ring, all realms together. Default 10,000.
+    pub topics: usize,
+    /// Subscriptions per topic or filter. Default 10,000.
+    pub subscribers_per_topic: usize,
+    /// Subscriptions per link. Default 1024.
+    pub subscriptions_per_link: usize,
+    /// Filters with wildcards per link. Default 64.
+    pub filters_per_link: usize,
+    /// Publications per ring. Default 10,000.
+    pub ring_items: usize,
+    /// Bytes of all rings together. Default 256 MiB; the largest ring gives up its oldest first.
+    pub ring_bytes: usize,
+    /// Publications remembered. Default 4,194,304; grown in steps; at most 80 bytes each.
+    pub dedup_entries: usize,
+    /// Publications a link may have unanswered. Default 1024.
+    pub publish_window: usize,
+    /// Public keys kept decoded. Default 65,536, at most 400 bytes each.
+    pub publishers: usize,
+    /// Answers a link's peer has asked for and not read. Default 4096; beyond them its link is paused.
+    pub answers: usize,
+    /// The longest publication object taken, in bytes. Default 1,048,000.
+    pub publication_bytes: usize,
+}
+
+impl Default for StationLimits {
+    fn default() -> Self {
+        Self {
+            links: 16_384,
+            subscribed_realms: 1000,
+            topics: 10_000,
+            subscribers_per_topic: 10_000,
+            subscriptions_per_link: 1024,
+            filters_per_link: 64,
+            ring_items: 10_000,
+            ring_bytes: 256 << 20,
+            dedup_entries: 1 << 22,
+            publish_window: 1024,
+            publishers: 65_536,
+            answers: 4096,
+            publication_bytes: 1_048_000,
+        }
+    }
+}
+
+/// One line of a memory report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryLine {
+    /// Which table or buffer.
+    pub name: &'static str,
+    /// Entries in use.
+    pub used: usize,
+    /// Entries allowed.
+    pub capacity: usize,
+    /// Bytes allocated now.
+    pub bytes: usize,
+}
+
+/// What a machine keeps, table by table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryReport {
+    /// The tables, in a fixed order.
+    pub lines: alloc::vec::Vec<MemoryLine>,
+}
+
+impl MemoryReport {
+    /// Bytes of all lines together.
+    pub fn bytes(&self) -> usize {
+        self.lines.iter().map(|line| line.bytes).sum()
+    }
+
+    /// The line of that name.
+    pub fn line(&self, name: &str) -> Option<&MemoryLine> {
+        self.lines.iter().find(|line| line.name == name)
+    }
+
+    pub(crate) fn add(&mut self, name: &'static str, used: usize, capacity: usize, bytes: usize) {
+        self.lines.push(MemoryLine {
+            name,
+            used,
+            capacity,
+            bytes,
+        });
+    }
+}

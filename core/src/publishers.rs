@@ -1,0 +1,101 @@
+//! Public keys kept decoded: the one place that checks a publication's signature.
+//!
+//! Decides: whether a publication is what its publisher signed, and whose key is kept. Leaves to others: freshness, who may speak.
+//! Believes: no clock. Bounded by: a capacity; at the bound a key not used lately makes room, which costs its publisher one decoding.
+
+use alloc::boxed::Box;
+
+use crate::NodeId;
+use crate::code::ObjectFault;
+use crate::crypto::{Profile, PublicKey};
+use crate::rng::Rng;
+use crate::table::HeapTable;
+use crate::wire::Publication;
+
+#[derive(Debug)]
+struct Known {
+    key: Box<PublicKey>,
+    /// Used since the hand last passed.
+    used: bool,
+}
+
+/// Decoded keys by node.
+#[derive(Debug)]
+pub(crate) struct Publishers {
+    profile: Profile,
+    known: HeapTable<NodeId, Known>,
+    hand: usize,
+}
+
+/// Entries looked at for one that can go.
+const LOOK_AT: usize = 64;
+
+impl Publishers {
+    pub(crate) fn new(profile: Profile, capacity: usize, rng: &mut Rng) -> Self {
+        Self {
+            profile,
+            known: HeapTable::with_capacity(capacity, rng),
+            hand: 0,
+        }
+    }
+
+    /// Checks key form, key id and signature. A key is kept once something it signed has verified, so that strangers who sign nothing
+    /// valid push nobody out.
+    pub(crate) fn verify(&mut self, publication: &Publication<'_>) -> Result<(), ObjectFault> {
+        if let Some(known) = self.known.get_mut(&publication.publisher) {
+            known.used = true;
+            // An id is the hash of its key: another key under it is a lie.
+            if known.key.as_bytes() != publication.key {
+                return Err(ObjectFault::KeyIdMismatch);
+            }
+            return match publication.verify(&known.key) {
+                true => Ok(()),
+                false => Err(ObjectFault::SignatureInvalid),
+            };
+        }
+        let key = PublicKey::decode(self.profile, publication.key)
+            .map_err(|_| ObjectFault::BadKeyForm)?;
+        if key.node_id() != publication.publisher {
+            return Err(ObjectFault::KeyIdMismatch);
+        }
+        if !publication.verify(&key) {
+            return Err(ObjectFault::SignatureInvalid);
+        }
+        self.keep(key);
+        Ok(())
+    }
+
+    /// Keeps a key whose signature was verified elsewhere.
+    pub(crate) fn keep(&mut self, key: PublicKey) {
+        if self.known.len() >= self.known.capacity() {
+            self.make_room();
+        }
+        let known = Known {
+            key: Box::new(key),
+            used: true,
+        };
+        // Full still: the next publication of this publisher decodes its key again.
+        drop(self.known.insert(known.key.node_id(), known));
+    }
+
+    fn make_room(&mut self) {
+        let mut gone = false;
+        self.known.sweep(&mut self.hand, LOOK_AT, |_, known| {
+            let keep = gone || core::mem::take(&mut known.used);
+            gone |= !keep;
+            keep
+        });
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.known.capacity()
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        self.known.memory() + self.known.len() * size_of::<PublicKey>()
+    }
+}

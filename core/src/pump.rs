@@ -1,0 +1,269 @@
+//! The I/O-free half of a driver: what every driver does between its socket and a machine.
+//!
+//! Decides: how much is gathered into one write. Leaves to others: sockets, clocks, tasks. Believes: the `Now` it is handed. Bounded
+//! by: 64 frames or 64 KiB gathered per write (a longer frame goes alone), one read buffer that grows to one frame.
+//!
+//! A driver owns one [`LinkIo`] per link and runs this loop for it, in any order and on any executor:
+//!
+//! ```text
+//! readable:  io.reserve(); read into io.input(); io.handle_read(machine, now)   until WouldBlock or Intake::Paused
+//! writable:  while io.fill(machine) { write io.chunks(); io.wrote(machine, now, n) }
+//! ```
+//!
+//! A blocked write never stops reading; `Intake::Paused` stops reading that link only.
+
+use alloc::vec::Vec;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::action::{Action, Intake, LinkEvent, Transmit, Turn};
+use crate::code::CloseReason;
+use crate::error::LinkError;
+use crate::refusal::Misuse;
+use crate::time::{Instant, Now};
+use crate::{Client, LinkId, Station};
+
+/// What a driver needs of a large machine that has links.
+pub trait Machine {
+    /// A transport came up or ended.
+    ///
+    /// # Errors
+    /// A bug in the caller; nothing was changed.
+    fn handle_link(&mut self, now: Now, event: LinkEvent) -> Result<LinkId, Misuse>;
+    /// Takes whole frames off the front of `input` and leaves the rest.
+    ///
+    /// # Errors
+    /// What ended the link; a `Close` action follows, and the same error answers further calls.
+    fn handle_input(
+        &mut self,
+        now: Now,
+        link: LinkId,
+        input: &mut BytesMut,
+    ) -> Result<Intake, LinkError>;
+    /// So many bytes of what `poll_transmit` handed out were taken by the transport.
+    fn handle_written(&mut self, now: Now, link: LinkId, bytes: usize);
+    /// Time has passed.
+    fn handle_timeout(&mut self, now: Now) -> Turn;
+    /// Ends a link from this side.
+    ///
+    /// # Errors
+    /// When there is no such link.
+    fn close_link(&mut self, now: Now, link: LinkId, reason: CloseReason) -> Result<(), Misuse>;
+    /// The next thing to do.
+    fn poll_action(&mut self) -> Option<Action>;
+    /// The next bytes for a link.
+    fn poll_transmit(&mut self, link: LinkId, out: &mut Vec<u8>) -> Option<Transmit>;
+    /// When `handle_timeout` is due.
+    fn poll_timeout(&self) -> Option<Instant>;
+}
+
+macro_rules! machine {
+    ($name:ident) => {
+        impl Machine for $name {
+            fn handle_link(&mut self, now: Now, event: LinkEvent) -> Result<LinkId, Misuse> {
+                $name::handle_link(self, now, event)
+            }
+            fn handle_input(
+                &mut self,
+                now: Now,
+                link: LinkId,
+                input: &mut BytesMut,
+            ) -> Result<Intake, LinkError> {
+                $name::handle_input(self, now, link, input)
+            }
+            fn handle_written(&mut self, now: Now, link: LinkId, bytes: usize) {
+                $name::handle_written(self, now, link, bytes);
+            }
+            fn handle_timeout(&mut self, now: Now) -> Turn {
+                $name::handle_timeout(self, now)
+            }
+            fn close_link(
+                &mut self,
+                now: Now,
+                link: LinkId,
+                reason: CloseReason,
+            ) -> Result<(), Misuse> {
+                $name::close_link(self, now, link, reason)
+            }
+            fn poll_action(&mut self) -> Option<Action> {
+                $name::poll_action(self)
+            }
+            fn poll_transmit(&mut self, link: LinkId, out: &mut Vec<u8>) -> Option<Transmit> {
+                $name::poll_transmit(self, link, out)
+            }
+            fn poll_timeout(&self) -> Option<Instant> {
+                $name::poll_timeout(self)
+            }
+        }
+    };
+}
+
+machine!(Client);
+machine!(Station);
+
+/// Frames gathered into one write.
+const FRAMES_PER_WRITE: usize = 64;
+/// Bytes gathered into one write.
+const BYTES_PER_WRITE: usize = 64 * 1024;
+/// A body up to this long is copied next to its head: cheaper than a slice of its own in the write.
+const COPIED_BODY: usize = 1024;
+/// The least room handed to one read.
+const READ_ROOM: usize = 16 * 1024;
+
+/// One piece of a write: a range of the gathered bytes, or a shared body.
+#[derive(Debug)]
+enum Piece {
+    Gathered { from: usize, to: usize },
+    Shared(Bytes),
+}
+
+impl Piece {
+    fn len(&self) -> usize {
+        match self {
+            Self::Gathered { from, to } => to - from,
+            Self::Shared(body) => body.len(),
+        }
+    }
+}
+
+/// One link's buffers between a socket and a machine.
+#[derive(Debug)]
+pub struct LinkIo {
+    link: LinkId,
+    input: BytesMut,
+    gathered: Vec<u8>,
+    pieces: Vec<Piece>,
+    /// Pieces before this one, and bytes of this one, were written.
+    piece: usize,
+    offset: usize,
+}
+
+impl LinkIo {
+    /// For a link that `handle_link` has just named.
+    pub fn new(link: LinkId) -> Self {
+        Self {
+            link,
+            input: BytesMut::new(),
+            gathered: Vec::new(),
+            pieces: Vec::new(),
+            piece: 0,
+            offset: 0,
+        }
+    }
+
+    /// Its link.
+    pub fn link(&self) -> LinkId {
+        self.link
+    }
+
+    /// Makes room for one read.
+    pub fn reserve(&mut self) {
+        self.input.reserve(READ_ROOM);
+    }
+
+    /// What was read and not yet taken by the machine; read more onto its end.
+    pub fn input(&mut self) -> &mut BytesMut {
+        &mut self.input
+    }
+
+    /// Hands what was read to the machine, which takes whole frames.
+    ///
+    /// # Errors
+    /// What ended the link.
+    pub fn handle_read(
+        &mut self,
+        machine: &mut impl Machine,
+        now: Now,
+    ) -> Result<Intake, LinkError> {
+        let intake = machine.handle_input(now, self.link, &mut self.input)?;
+        if self.input.is_empty() && self.input.capacity() > 4 * READ_ROOM {
+            // One long frame does not make a link's buffer long for ever.
+            self.input = BytesMut::new();
+        }
+        Ok(intake)
+    }
+
+    /// Gathers frames for one write, unless an earlier write is still under way. True when there is something to write.
+    pub fn fill(&mut self, machine: &mut impl Machine) -> bool {
+        if self.has_pending() {
+            return true;
+        }
+        self.gathered.clear();
+        self.pieces.clear();
+        (self.piece, self.offset) = (0, 0);
+        let mut bytes = 0;
+        let mut from = 0;
+        for _ in 0..FRAMES_PER_WRITE {
+            let Some(transmit) = machine.poll_transmit(self.link, &mut self.gathered) else {
+                break;
+            };
+            bytes += transmit.len();
+            let tail_at = self.gathered.len() - transmit.tail;
+            if transmit.body.len() <= COPIED_BODY && transmit.tail == 0 {
+                self.gathered.extend_from_slice(&transmit.body);
+            } else {
+                self.pieces.push(Piece::Gathered { from, to: tail_at });
+                self.pieces.push(Piece::Shared(transmit.body));
+                from = tail_at;
+            }
+            if bytes >= BYTES_PER_WRITE {
+                break;
+            }
+        }
+        if from < self.gathered.len() {
+            self.pieces.push(Piece::Gathered {
+                from,
+                to: self.gathered.len(),
+            });
+        }
+        self.pieces.retain(|piece| piece.len() > 0);
+        if self.gathered.capacity() > 4 * BYTES_PER_WRITE && self.pieces.is_empty() {
+            self.gathered = Vec::new();
+        }
+        self.has_pending()
+    }
+
+    /// Whether a write is under way.
+    pub fn has_pending(&self) -> bool {
+        self.piece < self.pieces.len()
+    }
+
+    /// The slices still to be written, in order; answers how many were put into `out`.
+    pub fn chunks<'a>(&'a self, out: &mut [&'a [u8]]) -> usize {
+        let mut skip = self.offset;
+        let mut count = 0;
+        for (slot, piece) in out.iter_mut().zip(self.pieces.iter().skip(self.piece)) {
+            let whole = match piece {
+                Piece::Gathered { from, to } => self.gathered.get(*from..*to).unwrap_or_default(),
+                Piece::Shared(body) => body,
+            };
+            *slot = whole.get(skip..).unwrap_or_default();
+            skip = 0;
+            count += 1;
+        }
+        count
+    }
+
+    /// The transport took so many bytes of what `chunks` showed.
+    pub fn wrote(&mut self, machine: &mut impl Machine, now: Now, bytes: usize) {
+        let mut left = bytes;
+        while let Some(piece) = self.pieces.get(self.piece) {
+            let rest = piece.len() - self.offset;
+            if left < rest {
+                self.offset += left;
+                break;
+            }
+            left -= rest;
+            self.piece += 1;
+            self.offset = 0;
+        }
+        machine.handle_written(now, self.link, bytes);
+    }
+
+    /// Bytes this link's buffers take.
+    pub fn memory(&self) -> usize {
+        self.input.capacity()
+            + self.gathered.capacity()
+            + self.pieces.capacity() * size_of::<Piece>()
+    }
+}

@@ -1,0 +1,297 @@
+//! A relay: one value is one identity.
+//!
+//! Decides: who is subscribed to what, what is admitted, what each link is sent next. Leaves to others: sockets and clocks (the driver),
+//! what subscribers make of it. Believes: mono for every timer and age, wall for the life of publications. Bounded by:
+//! [`crate::StationLimits`]; [`Station::memory`] shows every table.
+//!
+//! A publication is verified once, remembered, put into its topic's ring and from there read by every subscription at its own pace:
+//! a link has no queue of events. A reader that is overwritten is told `skipped`, with the exact count.
+
+mod config;
+mod input;
+mod output;
+mod publish;
+mod reader;
+mod registry;
+mod status;
+mod timers;
+mod topics;
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+
+pub use self::config::{StationConfig, ValidStationConfig};
+use self::reader::Readers;
+use self::registry::Realm;
+pub use self::status::{StationLink, StationStatus};
+use self::timers::Timer;
+use self::topics::Topics;
+use crate::action::{Action, LinkEvent, Ready};
+use crate::arena::{Arena, Handle};
+use crate::code::CloseReason;
+use crate::counters::FaultCounts;
+use crate::crypto::Profile;
+use crate::inbound::dedup::HeapDedup;
+use crate::link::{Binding, Link, LinkSettings};
+use crate::publishers::Publishers;
+use crate::refusal::Misuse;
+use crate::rng::{Entropy, Seed};
+use crate::tags::Tags;
+use crate::time::{Instant, Now};
+use crate::wire::Role;
+use crate::{LinkId, NodeId, RealmId};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct ReaderId {
+    index: u32,
+    generation: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct TopicId {
+    index: u32,
+    generation: u32,
+}
+
+macro_rules! inner_handle {
+    ($name:ident) => {
+        impl Handle for $name {
+            fn from_parts(index: u32, generation: u32) -> Self {
+                Self { index, generation }
+            }
+
+            fn parts(self) -> (u32, u32) {
+                (self.index, self.generation)
+            }
+        }
+    };
+}
+
+inner_handle!(ReaderId);
+inner_handle!(TopicId);
+
+/// A link as the station sees it.
+#[derive(Debug)]
+struct StationSide {
+    link: Link,
+    /// Its subscriptions by the `id` of their `subscribe`.
+    readers: BTreeMap<u64, ReaderId>,
+    filters: usize,
+    /// The highest id its peer has used.
+    last_id: u64,
+    /// Publications not answered yet.
+    unanswered: usize,
+    /// Whole frames that go before events: answers, pongs, goodbye.
+    out: Vec<u8>,
+    /// How many of them its peer has asked for.
+    answers: usize,
+    /// Its subscriptions with something to read, in turn.
+    round: VecDeque<ReaderId>,
+    /// `Ready` was raised and not yet drained.
+    ready: bool,
+    /// It ended; only what is in `out` may still go.
+    closed: bool,
+    /// Topics its readers read from since the last write was reported.
+    moved: Vec<TopicId>,
+    /// The deadline in the timer index.
+    armed: Option<Instant>,
+}
+
+/// A relay. See the module's text.
+///
+/// Getters: `id`, `status`, `memory`, `poll_timeout`. Inputs: `handle_link`, `handle_input`, `handle_written`, `handle_timeout`.
+/// Commands: `publish`, `purge`, `close_link`, `close`. Outputs: `poll_action`, `poll_transmit`; they take no time and decide nothing.
+#[derive(Debug)]
+pub struct Station {
+    config: StationConfig,
+    id: NodeId,
+    entropy: Entropy,
+    now: Now,
+    links: Arena<LinkId, StationSide>,
+    realms: BTreeMap<RealmId, Realm>,
+    topics: Topics,
+    readers: Readers,
+    dedup: HeapDedup,
+    /// How far each numbering was admitted without a hole: what lets memory of single publications go early.
+    contiguous: Tags<[u8; 16], u64>,
+    publishers: Publishers,
+    timers: BTreeSet<(Instant, Timer)>,
+    actions: VecDeque<Action>,
+    ring_bytes: usize,
+    own: BTreeMap<(RealmId, alloc::string::String), (u64, u64)>,
+    own_epoch: u64,
+    faults: FaultCounts,
+    counts: status::Counts,
+    draining: bool,
+    /// A sweep is in the timer index.
+    sweeping: bool,
+    /// Readers woken by the publication at hand; kept for its capacity.
+    woken: Vec<ReaderId>,
+}
+
+impl Station {
+    /// A station that starts now. Realms get their run ids from `entropy`, tables their keys from `seed`.
+    pub fn new(config: ValidStationConfig, seed: Seed, mut entropy: Entropy, now: Now) -> Self {
+        let config = config.0;
+        let signer = &config.signer.0;
+        let profile = signer.profile();
+        let id = NodeId::of_key(profile.name(), &signer.public_key());
+        let limits = &config.limits;
+        // A seed can be known; tables that strangers fill are keyed by secrets as well.
+        entropy.top_up(b"station");
+        let mut rng = seed.fork("station");
+        let mut station = Self {
+            id,
+            now,
+            links: Arena::default(),
+            realms: BTreeMap::new(),
+            topics: Arena::default(),
+            readers: Arena::default(),
+            dedup: HeapDedup::with_capacity(limits.dedup_entries, 1 << 16, &mut rng),
+            contiguous: Tags::new(1 << 16, &mut rng),
+            publishers: Publishers::new(profile, limits.publishers, &mut rng),
+            timers: BTreeSet::new(),
+            actions: VecDeque::new(),
+            ring_bytes: 0,
+            own: BTreeMap::new(),
+            own_epoch: 0,
+            faults: FaultCounts::default(),
+            counts: status::Counts::default(),
+            draining: false,
+            sweeping: false,
+            woken: Vec::new(),
+            entropy,
+            config,
+        };
+        for realm in station.config.pinned.clone() {
+            station.open_realm(realm, true);
+        }
+        station
+    }
+
+    /// Its identity.
+    pub fn id(&self) -> NodeId {
+        self.id
+    }
+
+    fn profile(&self) -> Profile {
+        self.config.signer.0.profile()
+    }
+
+    /// Clamps a clock that went back and remembers the time for outputs, which take none.
+    fn at(&mut self, now: Now) -> Now {
+        self.now = Now::new(now.mono.max(self.now.mono), now.wall);
+        self.now
+    }
+
+    /// A transport came up or ended.
+    ///
+    /// # Errors
+    /// [`Misuse::TooManyLinks`]: close the connection. [`Misuse::LocalNotAllowed`], [`Misuse::NotDialled`], [`Misuse::DeadHandle`]: a bug
+    /// in the driver.
+    pub fn handle_link(&mut self, now: Now, event: LinkEvent) -> Result<LinkId, Misuse> {
+        let now = self.at(now);
+        match event {
+            LinkEvent::Up {
+                dialled: None,
+                binding,
+            } => self.accept(now, binding),
+            LinkEvent::Up {
+                dialled: Some(_), ..
+            } => Err(Misuse::NotDialled),
+            LinkEvent::Down { link, .. } => {
+                self.end_subscriptions(now, link);
+                let side = self.links.remove(link).ok_or(Misuse::DeadHandle)?;
+                self.disarm(side.armed, Timer::Link(link));
+                Ok(link)
+            }
+        }
+    }
+
+    fn accept(&mut self, now: Now, binding: Binding) -> Result<LinkId, Misuse> {
+        if binding == Binding::Local && !self.config.allow_local {
+            return Err(Misuse::LocalNotAllowed);
+        }
+        if self.links.len() >= self.config.limits.links {
+            self.counts.links_refused += 1;
+            return Err(Misuse::TooManyLinks);
+        }
+        let signer = &self.config.signer.0;
+        let settings = LinkSettings {
+            max_frame: self.config.max_frame,
+            allow_local: self.config.allow_local,
+            ..LinkSettings::new(signer.profile(), signer.public_key(), Role::Station)
+        };
+        let nonce = self.entropy.draw();
+        let link = Link::accept(now.mono, settings, binding, nonce)
+            .map_err(|_| Misuse::LocalNotAllowed)?;
+        let id = self.links.insert(StationSide {
+            link,
+            readers: BTreeMap::new(),
+            filters: 0,
+            last_id: 0,
+            unanswered: 0,
+            out: Vec::new(),
+            answers: 0,
+            round: VecDeque::new(),
+            ready: false,
+            closed: false,
+            moved: Vec::new(),
+            armed: None,
+        });
+        self.arm_link(id);
+        Ok(id)
+    }
+
+    /// Ends a link from this side: a goodbye, then a `Close` action.
+    ///
+    /// # Errors
+    /// When there is no such link.
+    pub fn close_link(
+        &mut self,
+        now: Now,
+        link: LinkId,
+        reason: CloseReason,
+    ) -> Result<(), Misuse> {
+        let now = self.at(now);
+        let side = self.links.get(link).ok_or(Misuse::DeadHandle)?;
+        let detail = side.link.is_up().then_some("");
+        self.end_link(now, link, reason, detail);
+        Ok(())
+    }
+
+    /// Ends every link with `goodbye { draining }` and refuses what comes after.
+    pub fn close(&mut self, now: Now) {
+        let now = self.at(now);
+        self.draining = true;
+        let links: Vec<(LinkId, bool)> = self
+            .links
+            .iter()
+            .map(|(link, side)| (link, side.link.is_up()))
+            .collect();
+        for (link, up) in links {
+            self.end_link(now, link, CloseReason::Draining, up.then_some(""));
+        }
+    }
+
+    /// The next thing to do.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// When `handle_timeout` is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    /// Says once that there is something to send.
+    fn raise(&mut self, link: LinkId) {
+        if let Some(side) = self.links.get_mut(link)
+            && !side.ready
+            && (!side.out.is_empty() || !side.round.is_empty())
+        {
+            side.ready = true;
+            self.actions.push_back(Action::Ready(Ready::Link(link)));
+        }
+    }
+}

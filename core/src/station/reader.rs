@@ -1,0 +1,111 @@
+//! One wire subscription: which topics it reads, and where it is in each.
+//!
+//! Decides: which of its topics comes next (the oldest unread offset of the realm). Leaves to others: the rings. Believes: the
+//! monotonic clock, for `progress`. Bounded by: one place per topic it matches, one entry per topic it is behind in.
+
+use alloc::collections::BinaryHeap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::time::Duration;
+
+use super::{ReaderId, TopicId};
+use crate::arena::Arena;
+use crate::time::Instant;
+use crate::{LinkId, RealmId};
+
+/// A `progress` is written at least this often.
+pub(super) const PROGRESS_EVERY: Duration = Duration::from_secs(10);
+
+pub(super) type Readers = Arena<ReaderId, Reader>;
+
+#[derive(Debug)]
+pub(super) struct Reader {
+    pub(super) link: LinkId,
+    /// The `id` of its `subscribe`.
+    pub(super) id: u64,
+    pub(super) realm: RealmId,
+    pub(super) filter: String,
+    /// Its topics with its place in each, sorted by topic.
+    places: Vec<(TopicId, u32)>,
+    /// The topics with something unread, by the realm's offset of it.
+    behind: BinaryHeap<Reverse<(u64, TopicId)>>,
+    /// Whether it waits in its link's round.
+    pub(super) queued: bool,
+    /// A `progress` is due at its place.
+    pub(super) progress_due: bool,
+    pub(super) progress_at: Instant,
+}
+
+impl Reader {
+    pub(super) fn new(now: Instant, link: LinkId, id: u64, realm: RealmId, filter: String) -> Self {
+        Self {
+            link,
+            id,
+            realm,
+            filter,
+            places: Vec::new(),
+            behind: BinaryHeap::new(),
+            queued: false,
+            progress_due: false,
+            progress_at: now.saturating_add(PROGRESS_EVERY),
+        }
+    }
+
+    pub(super) fn places(&self) -> impl Iterator<Item = (TopicId, u32)> + '_ {
+        self.places.iter().copied()
+    }
+
+    pub(super) fn join(&mut self, topic: TopicId, place: u32) {
+        if let Err(at) = self
+            .places
+            .binary_search_by_key(&topic, |(topic, _)| *topic)
+        {
+            self.places.insert(at, (topic, place));
+        }
+    }
+
+    /// Its place in `topic` is another one now.
+    pub(super) fn moved(&mut self, topic: TopicId, place: u32) {
+        if let Ok(at) = self
+            .places
+            .binary_search_by_key(&topic, |(topic, _)| *topic)
+        {
+            self.places[at].1 = place;
+        }
+    }
+
+    pub(super) fn place_in(&self, topic: TopicId) -> Option<u32> {
+        let at = self
+            .places
+            .binary_search_by_key(&topic, |(topic, _)| *topic)
+            .ok()?;
+        Some(self.places[at].1)
+    }
+
+    /// It was level with `topic`, which now has an entry at `offset`. True when it has to be queued at its link.
+    pub(super) fn fall_behind(&mut self, offset: u64, topic: TopicId) -> bool {
+        self.behind.push(Reverse((offset, topic)));
+        !self.queued
+    }
+
+    /// The topic to read from next.
+    pub(super) fn take_next(&mut self) -> Option<(u64, TopicId)> {
+        self.behind.pop().map(|Reverse(next)| next)
+    }
+
+    /// The oldest unread offset.
+    pub(super) fn unread(&self) -> Option<(u64, TopicId)> {
+        self.behind.peek().map(|Reverse(next)| *next)
+    }
+
+    pub(super) fn has_something(&self) -> bool {
+        self.progress_due || !self.behind.is_empty()
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.places.capacity() * size_of::<(TopicId, u32)>()
+            + self.behind.capacity() * size_of::<(u64, TopicId)>()
+            + self.filter.capacity()
+    }
+}

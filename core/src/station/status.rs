@@ -1,0 +1,180 @@
+//! What a station tells of itself.
+//!
+//! Decides: nothing. Leaves to others: showing it. Believes: no clock. Bounded by: one line per link and per table.
+
+use alloc::vec::Vec;
+
+use super::Station;
+use crate::counters::FaultCounts;
+use crate::limits::MemoryReport;
+use crate::wire::Role;
+use crate::{LinkId, NodeId};
+
+/// Counters since the station started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) admitted: u64,
+    pub(super) dedup_full: u64,
+    pub(super) events: u64,
+    pub(super) links_failed: u64,
+    pub(super) links_refused: u64,
+    pub(super) publications_refused: u64,
+    pub(super) skipped: u64,
+    pub(super) subscriptions_refused: u64,
+    pub(super) topics_refused: u64,
+    pub(super) unasked_frames: u64,
+    pub(super) unknown_frames: u64,
+}
+
+/// One link of a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StationLink {
+    /// Its handle.
+    pub link: LinkId,
+    /// Who is at the other end; `None` before the handshake is done.
+    pub peer: Option<NodeId>,
+    /// What it is.
+    pub role: Option<Role>,
+    /// Its subscriptions.
+    pub subscriptions: usize,
+    /// Publications it has not been answered.
+    pub unanswered: usize,
+}
+
+/// A station at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StationStatus {
+    /// Its identity.
+    pub id: NodeId,
+    /// Its links, in the order of their handles.
+    pub links: Vec<StationLink>,
+    /// Realms it holds.
+    pub realms: usize,
+    /// Filters somebody holds or held until lately.
+    pub interests: usize,
+    /// Topics with a ring.
+    pub topics: usize,
+    /// Subscriptions of all links.
+    pub subscriptions: usize,
+    /// Publications passed over, by reason.
+    pub faults: FaultCounts,
+    /// Every other counter, by name.
+    pub counters: Vec<(&'static str, u64)>,
+}
+
+impl Station {
+    /// What it does now and has done so far.
+    pub fn status(&self) -> StationStatus {
+        let counts = &self.counts;
+        StationStatus {
+            id: self.id,
+            links: self
+                .links
+                .iter()
+                .map(|(link, side)| StationLink {
+                    link,
+                    peer: side.link.peer().map(|peer| peer.id),
+                    role: side.link.peer().map(|peer| peer.role),
+                    subscriptions: side.readers.len(),
+                    unanswered: side.unanswered,
+                })
+                .collect(),
+            realms: self.realms.len(),
+            interests: self
+                .realms
+                .values()
+                .map(super::registry::Realm::interests)
+                .sum(),
+            topics: self.topics.len(),
+            subscriptions: self.readers.len(),
+            faults: self.faults.clone(),
+            counters: alloc::vec![
+                ("admitted", counts.admitted),
+                ("dedup_full", counts.dedup_full),
+                ("events", counts.events),
+                ("links_failed", counts.links_failed),
+                ("links_refused", counts.links_refused),
+                ("publications_refused", counts.publications_refused),
+                ("skipped", counts.skipped),
+                ("subscriptions_refused", counts.subscriptions_refused),
+                ("topics_refused", counts.topics_refused),
+                ("unasked_frames", counts.unasked_frames),
+                ("unknown_frames", counts.unknown_frames),
+            ],
+        }
+    }
+
+    /// What it keeps, table by table.
+    pub fn memory(&self) -> MemoryReport {
+        let limits = &self.config.limits;
+        let mut report = MemoryReport::default();
+        let links: usize = self.links.iter().map(|(_, side)| side.memory()).sum();
+        report.add(
+            "links",
+            self.links.len(),
+            limits.links,
+            links + self.links.memory(),
+        );
+        let readers: usize = self.readers.iter().map(|(_, reader)| reader.memory()).sum();
+        let most = limits.links * limits.subscriptions_per_link;
+        report.add(
+            "subscriptions",
+            self.readers.len(),
+            most,
+            readers + self.readers.memory(),
+        );
+        let rings: usize = self.topics.iter().map(|(_, topic)| topic.memory()).sum();
+        report.add(
+            "topics",
+            self.topics.len(),
+            limits.topics,
+            rings + self.topics.memory(),
+        );
+        report.add(
+            "ring_bytes",
+            self.ring_bytes,
+            limits.ring_bytes,
+            self.ring_bytes,
+        );
+        report.add(
+            "dedup",
+            self.dedup.len(),
+            self.dedup.capacity(),
+            self.dedup.memory(),
+        );
+        let tags = &self.contiguous;
+        report.add("numberings", tags.len(), tags.capacity(), tags.memory());
+        let publishers = &self.publishers;
+        report.add(
+            "publishers",
+            publishers.len(),
+            publishers.capacity(),
+            publishers.memory(),
+        );
+        let realms = self.realms.len();
+        report.add(
+            "realms",
+            realms,
+            limits.subscribed_realms,
+            realms * size_of::<super::Realm>(),
+        );
+        report.add(
+            "timers",
+            self.timers.len(),
+            usize::MAX,
+            self.timers.len() * 48,
+        );
+        report
+    }
+}
+
+impl super::StationSide {
+    fn memory(&self) -> usize {
+        self.out.capacity()
+            + self.round.capacity() * 8
+            + self.moved.capacity() * 8
+            + self.readers.len() * 48
+    }
+}

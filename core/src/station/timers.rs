@@ -1,0 +1,127 @@
+//! The station's deadlines, in one ordered index.
+//!
+//! Decides: nothing of its own; calls what is due. Leaves to others: what is done then. Believes: the monotonic clock; the wall only to
+//! give up what has expired. Bounded by: one entry per link, subscription, waiting topic, lingering realm; 256 of them per call.
+
+use core::time::Duration;
+
+use super::reader::PROGRESS_EVERY;
+use super::{ReaderId, Station, TopicId};
+use crate::action::Turn;
+use crate::time::{Instant, Now};
+use crate::{LinkId, RealmId};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Timer {
+    /// A handshake or a frame that is not whole.
+    Link(LinkId),
+    /// A realm with interests nobody holds any more.
+    Linger(RealmId),
+    /// A subscription is due a `progress`.
+    Progress(ReaderId),
+    /// A topic whose publishers wait.
+    Release(TopicId),
+    /// Rings and memory may hold what has expired.
+    Sweep,
+}
+
+/// Deadlines worked off in one call.
+const PER_CALL: usize = 256;
+/// How often expired publications are looked for while there are any.
+pub(super) const SWEEP_EVERY: Duration = Duration::from_secs(30);
+/// Remembered publications looked at per sweep.
+const SWEEP_ENTRIES: usize = 1 << 16;
+
+impl Station {
+    /// Time has passed. `More`: call again.
+    pub fn handle_timeout(&mut self, now: Now) -> Turn {
+        let now = self.at(now);
+        for _ in 0..PER_CALL {
+            let Some((at, timer)) = self.timers.first().copied() else {
+                return Turn::Done;
+            };
+            if at > now.mono {
+                return Turn::Done;
+            }
+            self.timers.remove(&(at, timer));
+            match timer {
+                Timer::Link(link) => self.link_timeout(now, link),
+                Timer::Linger(realm) => self.end_linger(now, realm),
+                Timer::Progress(reader) => self.progress_timeout(now, reader),
+                Timer::Release(topic) => self.release(now, topic),
+                Timer::Sweep => self.sweep(now),
+            }
+        }
+        match self.timers.first() {
+            Some((at, _)) if *at <= now.mono => Turn::More,
+            _ => Turn::Done,
+        }
+    }
+
+    fn link_timeout(&mut self, now: Now, link: LinkId) {
+        let Some(side) = self.links.get_mut(link) else {
+            return;
+        };
+        side.armed = None;
+        match side.link.handle_timeout(now.mono) {
+            Ok(()) => self.arm_link(link),
+            Err(error) => self.fail_link(now, link, error),
+        }
+    }
+
+    fn progress_timeout(&mut self, now: Now, id: ReaderId) {
+        let Some(reader) = self.readers.get_mut(id) else {
+            return;
+        };
+        reader.progress_due = true;
+        reader.progress_at = now.mono.saturating_add(PROGRESS_EVERY);
+        self.timers
+            .insert((reader.progress_at, Timer::Progress(id)));
+        self.queue(id);
+    }
+
+    fn sweep(&mut self, now: Now) {
+        self.sweeping = false;
+        for (_, topic) in self.topics.iter_mut() {
+            let before = topic.bytes();
+            topic.expire(now.wall);
+            self.ring_bytes -= before - topic.bytes();
+        }
+        self.dedup.sweep(now, SWEEP_ENTRIES);
+        self.arm_sweep(now);
+    }
+
+    /// Keeps the sweep armed while there is something that can expire.
+    pub(super) fn arm_sweep(&mut self, now: Now) {
+        if self.sweeping || (self.ring_bytes == 0 && self.dedup.is_empty()) {
+            return;
+        }
+        self.sweeping = true;
+        self.timers
+            .insert((now.mono.saturating_add(SWEEP_EVERY), Timer::Sweep));
+    }
+
+    /// Puts a link's own deadline into the index. A deadline that moved back stays where it is and is looked at early.
+    pub(super) fn arm_link(&mut self, link: LinkId) {
+        let Some(side) = self.links.get_mut(link) else {
+            return;
+        };
+        let Some(at) = side.link.poll_timeout() else {
+            return;
+        };
+        match side.armed {
+            Some(armed) if armed <= at => {}
+            armed => {
+                side.armed = Some(at);
+                self.disarm(armed, Timer::Link(link));
+                self.timers.insert((at, Timer::Link(link)));
+            }
+        }
+    }
+
+    pub(super) fn disarm(&mut self, armed: Option<Instant>, timer: Timer) {
+        if let Some(at) = armed {
+            self.timers.remove(&(at, timer));
+        }
+    }
+}
