@@ -8,6 +8,7 @@ import gen_handshake
 import gen_objects
 import gen_rfc
 import gen_topics
+import worked
 
 FAMILIES = (
     gen_cbor.family,
@@ -29,6 +30,7 @@ FAMILIES = (
 
 
 def main():
+    worked.write()
     for make in FAMILIES:
         make().write()
 
