@@ -74,7 +74,7 @@ class K:
     interest_bytes = 16
     id_low = 1
 
-    # Machines: dedup, order, ring.
+    # Machines: dedup, order, guess, ring.
     dedup_half = 2
     dedup_quarter = 4
     order_join_ms = 300_000
@@ -82,5 +82,6 @@ class K:
     order_two_counters_ms = 60_000
     latest_takeover_facts = 3
     latest_takeover_ms = 10_000
+    guess_jump = 10_000
     ring_slack = 0
     ring_first = 1

@@ -6,6 +6,7 @@ import gen_flow
 import gen_frames
 import gen_handshake
 import gen_objects
+import gen_order
 import gen_rfc
 import gen_topics
 import worked
@@ -22,7 +23,8 @@ FAMILIES = (
     gen_topics.positions,
     gen_topics.codes,
     gen_flow.dedup,
-    gen_flow.order,
+    gen_order.family,
+    gen_flow.guess,
     gen_flow.ring,
     gen_rfc.rfc8032,
     gen_rfc.rfc8949,

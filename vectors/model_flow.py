@@ -1,4 +1,4 @@
-"""Naive dedup, order and ring: plain lists, linear search, one step at a time.
+"""Naive dedup, order, guess and ring: plain lists, linear search, one step at a time.
 
 Each machine takes the steps of a trace and answers what came out of each. `README.md` says what the traces assume.
 """
@@ -273,6 +273,29 @@ class Order:
     def newer(self, epoch, seq, at):
         self.newest, self.newest_heard, self.lower = (epoch, seq), at, None
         self.fact(epoch, seq, False)
+
+
+class Guess:
+    """Publications without an epoch: which numbering of its publisher a number belongs to."""
+
+    def __init__(self, config):
+        self.timeout_ms = config["timeout_ms"]
+        self.began = 0  # when the first facts of this numbering were heard
+        self.highest = None
+        self.numbering = 0
+
+    def step(self, step):
+        seq, at = step["offer"]["seq"], step["at_ms"]
+        if self.highest is None:
+            self.began, self.highest = at, seq
+        elif at - self.began >= self.timeout_ms and abs(seq - (self.highest + 1)) > K.guess_jump:
+            self.numbering += 1
+            self.began, self.highest = at, seq
+        self.highest = max(self.highest, seq)
+        return {"out": self.numbering}
+
+    def counters(self):
+        return {"numberings": self.numbering + 1}
 
 
 class Ring:

@@ -4,7 +4,7 @@ import ed25519
 from constants import K
 
 # Families that answer quickly stand first.
-ORDER = ("ids", "positions", "topics", "links", "frames", "dedup", "order", "ring", "codes", "handshake", "objects", "publications", "cbor")
+ORDER = ("ids", "positions", "topics", "links", "frames", "dedup", "order", "guess", "ring", "codes", "handshake", "objects", "publications", "cbor")
 
 # The inputs of traces that are constants of an implementation: family, key of `config`.
 CONFIG = (
@@ -12,6 +12,7 @@ CONFIG = (
     ("order", "timeout_ms"),
     ("order", "buffer"),
     ("order", "accepted_wall_ms"),
+    ("guess", "timeout_ms"),
     ("ring", "items"),
     ("ring", "bytes"),
 )
