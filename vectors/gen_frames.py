@@ -199,6 +199,9 @@ def faults(f, put, phase, kind, good, table):
     for name, value in every.items():
         for wrong, new in wrong_values(name, value):
             f.refuse(f"{kind}_{name}_{wrong}", put(phase, enc(frame(kind, **{**every, name: new}))), "bad_field")
+    if kind == "published":
+        for wrong, new in wrong_values("subscribers", 3):
+            f.refuse(f"published_routed_subscribers_{wrong}", put(phase, enc(frame(kind, **{**good, "subscribers": new}))), "bad_field")
     for name, (required, _) in table.items():
         if required:
             less = {key: value for key, value in body.items() if key != name}

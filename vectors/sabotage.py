@@ -1,6 +1,10 @@
 """One change of the models at a time; each must make at least one vector fail."""
 
+import itertools
+
 import ed25519
+import model_frames
+import model_wire
 from constants import K
 
 # Families that answer quickly stand first.
@@ -69,11 +73,37 @@ def changes(families, agrees):
             yield f"{family} {key} {step:+d}", noticed(families, agrees, change, (family,))
 
 
+def tables():
+    """(table, what it is called, families that must notice)."""
+    yield model_wire.PUBLICATION, "publication", ("publications",)
+    for kind, table in {**model_frames.FRAMES, **model_frames.HANDSHAKE}.items():
+        yield table, kind, ("frames",)
+
+
+def field_changes(families, agrees):
+    """Each field of each table: its check left out, and whether it is required turned round; then the ties."""
+    for table, called, names in tables():
+        for field, (required, check) in sorted(table.items()):
+            if (called, field) == ("publication", "alg"):  # judged once more as an object's
+                continue
+            if (called, field) != ("publication", "payload"):  # any value is good
+                table[field] = (required, lambda value: True)
+                yield f"{called}.{field} of any kind", noticed(families, agrees, names=names)
+            table[field] = (not required, check)
+            yield f"{called}.{field} {'optional' if required else 'required'}", noticed(families, agrees, names=names)
+            table[field] = (required, check)
+    kept = model_frames.tied
+    for kind in ("opener", "hello", "published", "skipped"):
+        model_frames.tied = lambda of, body, kind=kind: of == kind or kept(of, body)
+        yield f"{kind} without its ties", noticed(families, agrees, names=("frames",))
+    model_frames.tied = kept
+
+
 def survivors(families, agrees):
     """Prints what noticed each change; true when something survived."""
     survived = []
     count = 0
-    for what, by in changes(families, agrees):
+    for what, by in itertools.chain(changes(families, agrees), field_changes(families, agrees)):
         count += 1
         print("%-64s %s" % (what[:64], by or "SURVIVED"))
         if by is None:
