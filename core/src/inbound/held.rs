@@ -103,6 +103,9 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
             self.lone = Some(entry);
             return Ok(());
         }
+        if self.lone.is_none() && self.len == self.room.max {
+            self.lone = self.take_first_slot();
+        }
         self.make_slot();
         match (self.lone.take(), at) {
             (Some(lone), 0) => {
@@ -141,6 +144,13 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
         self.len -= 1;
         self.give_back();
         entry
+    }
+
+    fn take_first_slot(&mut self) -> Option<E> {
+        let index = self.index(0)?;
+        self.head = self.wrap(1);
+        self.len -= 1;
+        self.slots.as_mut()[index].take()
     }
 
     fn insert_slot(&mut self, at: usize, entry: E) {
@@ -211,6 +221,66 @@ impl<E> Held<E, alloc::vec::Vec<Option<E>>> {
             head: 0,
             len: 0,
             room,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn compare<S: AsRef<[Option<u32>]> + AsMut<[Option<u32>]>>(
+        mut held: Held<u32, S>,
+        script: &[(bool, usize)],
+    ) {
+        let mut plain: Vec<u32> = Vec::new();
+        for (step, (insert, at)) in script.iter().enumerate() {
+            if *insert {
+                let at = at % (plain.len() + 1);
+                let kept = held.insert(at, step as u32);
+                assert_eq!(kept.is_ok(), plain.len() < held.capacity());
+                if kept.is_ok() {
+                    plain.insert(at, step as u32);
+                }
+            } else if !plain.is_empty() {
+                let at = at % plain.len();
+                assert_eq!(held.remove(at), Some(plain.remove(at)));
+            }
+            assert_eq!(held.len(), plain.len());
+            let seen: Vec<u32> = (0..).map_while(|at| held.get(at).copied()).collect();
+            assert_eq!(seen, plain);
+            if let Some(last) = plain.len().checked_sub(1) {
+                assert_eq!(held.get_mut(last).copied(), plain.last().copied());
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_vector_with_a_bound(
+            script in proptest::collection::vec((prop::bool::weighted(0.6), 0..40_usize), 0..120)
+        ) {
+            compare(Held::new([None; 1]), &script);
+            compare(Held::new([None; 2]), &script);
+            compare(Held::new([None; 3]), &script);
+            compare(Held::new([None; 5]), &script);
+            compare(Held::new([None; 8]), &script);
+            compare(Held::growing(1), &script);
+            compare(Held::growing(7), &script);
+            compare(Held::growing(1000), &script);
+        }
+    }
+
+    #[test]
+    fn one_entry_at_a_time_never_touches_the_slots() {
+        let mut held = Held::growing(100);
+        for step in 0..10 {
+            held.insert(0, step).unwrap();
+            assert_eq!((held.slot_bytes(), held.remove(0)), (0, Some(step)));
         }
     }
 }

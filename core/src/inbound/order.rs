@@ -268,7 +268,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
             return;
         }
         let at = self.position(seq);
-        if self.queue.get(at).is_some_and(|slot| slot.seq == seq) {
+        if self.slot_of(seq).is_some() {
             return;
         }
         if self.is_next(seq) {
@@ -283,11 +283,12 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     }
 
     /// A fact with this number found no room: all up to it is given up and comes out as `Skipped` behind what is decided. Returns
-    /// `false` when its place was decided before, so that no `Skipped` will speak of it.
+    /// `false` when its place was taken or decided before, so that no `Skipped` will speak of it.
     #[must_use]
     pub fn give_up(&mut self, now: Instant, seq: u64) -> bool {
         self.handle_timeout(now);
-        let ahead = self.edge.is_none_or(|edge| seq > edge);
+        let decided = self.edge.is_some_and(|edge| seq <= edge);
+        let ahead = !decided && self.slot_of(seq).is_none();
         if ahead {
             self.give_up_to(seq);
             self.settle();
@@ -498,6 +499,13 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     fn position(&self, seq: u64) -> usize {
         self.queue
             .partition_point(self.ready, |slot| slot.seq < seq)
+    }
+
+    /// The held place of that number.
+    fn slot_of(&self, seq: u64) -> Option<&Slot<T>> {
+        self.queue
+            .get(self.position(seq))
+            .filter(|slot| slot.seq == seq)
     }
 
     /// It may leave without waiting for anything.

@@ -1,1 +1,104 @@
+use super::*;
 
+fn at(seconds: u64) -> Instant {
+    Instant::from_millis(seconds * 1000)
+}
+
+fn newer(restarted: Option<bool>) -> Judged {
+    Judged::Newer { restarted }
+}
+
+#[test]
+fn newer_only_and_superseded_ones_are_counted() {
+    let mut latest = Latest::default();
+    assert_eq!(latest.judge(at(0), 7, 5, false), newer(None));
+    assert_eq!(latest.judge(at(0), 7, 900_000, false), newer(None));
+    assert_eq!(latest.judge(at(0), 7, 6, false), Judged::Superseded);
+    assert_eq!(latest.judge(at(0), 7, 900_000, false), Judged::Same);
+    assert_eq!(latest.judge(at(0), 8, 1, true), newer(Some(true)));
+    assert_eq!((latest.superseded(), latest.current()), (1, Some((8, 1))));
+}
+
+/// Epoch 8 was heard at 0 and not again.
+fn silent() -> Latest {
+    let mut latest = Latest::default();
+    assert_eq!(latest.judge(at(0), 8, 40, false), newer(None));
+    latest
+}
+
+#[test]
+fn a_lower_epoch_takes_over_after_three_of_its_facts_and_10_s_without_the_greater_one() {
+    let mut latest = silent();
+    assert_eq!(latest.judge(at(1), 7, 1, false), Judged::Superseded);
+    assert_eq!(latest.judge(at(2), 7, 2, false), Judged::Superseded);
+    assert_eq!(latest.judge(at(9), 7, 3, false), Judged::Superseded);
+    assert_eq!(latest.judge(at(10), 7, 4, false), newer(Some(false)));
+    assert_eq!(latest.judge(at(10), 7, 5, false), newer(None));
+    assert_eq!(latest.superseded(), 3);
+
+    let mut latest = silent();
+    assert_eq!(latest.judge(at(11), 7, 1, false), Judged::Superseded);
+    assert_eq!(latest.judge(at(12), 7, 2, false), Judged::Superseded);
+    assert_eq!(
+        latest.judge(at(13), 7, 3, false),
+        newer(Some(false)),
+        "the third itself"
+    );
+}
+
+#[test]
+fn the_greater_epoch_need_only_be_heard_to_stay() {
+    let mut latest = silent();
+    for second in 1..30 {
+        assert_eq!(
+            latest.judge(at(second), 7, second, false),
+            Judged::Superseded
+        );
+        if second % 9 == 0 {
+            assert_eq!(latest.judge(at(second), 8, 39, false), Judged::Superseded);
+        }
+    }
+}
+
+#[test]
+fn replayed_facts_never_make_a_lower_epoch_take_over() {
+    let mut latest = silent();
+    for second in 11..20 {
+        assert_eq!(
+            latest.judge(at(second), 7, second, true),
+            Judged::Superseded
+        );
+    }
+}
+
+#[test]
+fn the_fact_that_takes_over_is_the_newest_of_its_epoch() {
+    let mut latest = silent();
+    assert_eq!(latest.judge(at(11), 7, 5, false), Judged::Superseded);
+    assert_eq!(latest.judge(at(12), 7, 6, false), Judged::Superseded);
+    assert_eq!(latest.judge(at(13), 7, 4, false), Judged::Superseded);
+    assert_eq!(latest.judge(at(14), 7, 7, false), newer(Some(false)));
+}
+
+#[test]
+fn neither_epoch_moves_back_when_they_take_turns() {
+    let mut latest = silent();
+    for (second, seq) in [(11, 1), (12, 2), (13, 3)] {
+        assert_ne!(latest.judge(at(second), 7, seq, false), Judged::Same);
+    }
+    assert_eq!(latest.current(), Some((7, 3)));
+    assert_eq!(latest.judge(at(14), 8, 39, false), Judged::Superseded);
+    assert_eq!(latest.judge(at(14), 8, 40, false), Judged::Same);
+    assert_eq!(latest.judge(at(14), 8, 41, false), newer(Some(true)));
+    assert_eq!(latest.judge(at(15), 7, 3, false), Judged::Same);
+    assert!(latest.is_covered(7, 3) && latest.is_covered(8, 41) && !latest.is_covered(7, 4));
+}
+
+#[test]
+fn a_still_lower_epoch_does_not_disturb_the_rival() {
+    let mut latest = silent();
+    assert_eq!(latest.judge(at(11), 7, 1, false), Judged::Superseded);
+    assert_eq!(latest.judge(at(12), 7, 2, false), Judged::Superseded);
+    assert_eq!(latest.judge(at(12), 6, 1, false), Judged::Superseded);
+    assert_eq!(latest.judge(at(13), 7, 3, false), newer(Some(false)));
+}

@@ -1,1 +1,612 @@
+use alloc::vec::Vec;
 
+use proptest::prelude::*;
+
+use super::*;
+
+mod model;
+use model::Model;
+
+type Growing = Order<u32, Vec<Option<Slot<u32>>>>;
+
+fn order() -> Growing {
+    Order::growing(OrderConfig::default())
+}
+
+fn with(change: impl FnOnce(&mut OrderConfig)) -> Growing {
+    let mut config = OrderConfig::default();
+    change(&mut config);
+    Order::growing(config)
+}
+
+/// Joined where the numbering is known to start at 1.
+fn at_one() -> Growing {
+    let mut order = order();
+    assert!(order.begin(9, true));
+    order
+}
+
+fn ms(ms: u64) -> Instant {
+    Instant::from_millis(ms)
+}
+
+fn drain(order: &mut Growing) -> Vec<(u64, u64, &'static str)> {
+    let next = || order.poll();
+    core::iter::from_fn(next)
+        .map(|release| match release {
+            Release::Fact {
+                seq, late: false, ..
+            } => (seq, seq, "fact"),
+            Release::Fact {
+                seq, late: true, ..
+            } => (seq, seq, "late"),
+            Release::Skipped { first, last, .. } => (first, last, "skipped"),
+        })
+        .collect()
+}
+
+fn offer(order: &mut Growing, now: u64, seq: u64) -> Vec<(u64, u64, &'static str)> {
+    assert_eq!(order.offer(ms(now), seq, false, 0), Admit::Taken);
+    drain(order)
+}
+
+#[test]
+fn runs_leave_in_seq_order() {
+    let mut order = at_one();
+    assert_eq!(offer(&mut order, 0, 1), [(1, 1, "fact")]);
+    assert_eq!(offer(&mut order, 1, 4), []);
+    assert_eq!(offer(&mut order, 2, 3), []);
+    assert_eq!(
+        offer(&mut order, 3, 2),
+        [(2, 2, "fact"), (3, 3, "fact"), (4, 4, "fact")]
+    );
+    assert_eq!(order.poll_timeout(), None);
+}
+
+#[test]
+fn a_missing_seq_is_waited_for_from_the_first_fact_behind_the_gap_exactly() {
+    let mut order = at_one();
+    offer(&mut order, 0, 1);
+    offer(&mut order, 10, 5);
+    offer(&mut order, 40, 3);
+    // 2 is behind nothing but 5, which came first; 4 as well, and it does not start again when 3 leaves.
+    assert_eq!(order.poll_timeout(), Some(ms(260)));
+    order.handle_timeout(Instant::from_micros(259_999));
+    assert_eq!(drain(&mut order), []);
+    order.handle_timeout(ms(260));
+    assert_eq!(
+        drain(&mut order),
+        [
+            (2, 2, "skipped"),
+            (3, 3, "fact"),
+            (4, 4, "skipped"),
+            (5, 5, "fact")
+        ]
+    );
+}
+
+#[test]
+fn one_old_fact_does_not_drag_younger_ones_out() {
+    let mut order = at_one();
+    offer(&mut order, 0, 1);
+    offer(&mut order, 10, 3);
+    offer(&mut order, 100, 5);
+    order.handle_timeout(ms(260));
+    assert_eq!(drain(&mut order), [(2, 2, "skipped"), (3, 3, "fact")]);
+    assert_eq!(order.poll_timeout(), Some(ms(350)));
+    order.handle_timeout(ms(350));
+    assert_eq!(drain(&mut order), [(4, 4, "skipped"), (5, 5, "fact")]);
+}
+
+#[test]
+fn one_gap_is_one_skipped_range_at_its_place() {
+    let mut order = at_one();
+    offer(&mut order, 0, 1);
+    offer(&mut order, 1, 900);
+    order.handle_timeout(ms(251));
+    assert_eq!(drain(&mut order), [(2, 899, "skipped"), (900, 900, "fact")]);
+    assert_eq!(order.skips(), 1);
+}
+
+#[test]
+fn at_max_held_facts_the_head_gap_is_skipped_early() {
+    let mut order = with(|config| config.max_held = 3);
+    assert!(order.begin(9, true));
+    assert_eq!(offer(&mut order, 0, 3), []);
+    assert_eq!(offer(&mut order, 0, 5), []);
+    assert_eq!(
+        offer(&mut order, 0, 4),
+        [
+            (1, 2, "skipped"),
+            (3, 3, "fact"),
+            (4, 4, "fact"),
+            (5, 5, "fact")
+        ]
+    );
+    assert_eq!(offer(&mut order, 0, 7), []);
+    assert_eq!(offer(&mut order, 0, 9), []);
+    // One head gap, not all of them.
+    assert_eq!(
+        offer(&mut order, 0, 11),
+        [(6, 6, "skipped"), (7, 7, "fact")]
+    );
+    assert_eq!(order.held(), 2);
+}
+
+#[test]
+fn a_skipped_seq_that_arrives_later_is_late() {
+    let mut order = at_one();
+    offer(&mut order, 0, 4);
+    order.handle_timeout(ms(250));
+    assert_eq!(drain(&mut order), [(1, 3, "skipped"), (4, 4, "fact")]);
+    assert_eq!(offer(&mut order, 300, 2), [(2, 2, "late")]);
+    assert_eq!(order.late(), 1);
+    assert_eq!(order.offer(ms(301), 2, false, 0), Admit::Conflict(0));
+    assert_eq!(offer(&mut order, 302, 3), [(3, 3, "late")]);
+}
+
+#[test]
+fn a_stream_that_starts_at_one_misses_what_is_missing_from_there() {
+    let mut order = at_one();
+    offer(&mut order, 7, 5);
+    assert_eq!(order.poll_timeout(), Some(ms(257)));
+    order.handle_timeout(ms(257));
+    assert_eq!(drain(&mut order), [(1, 4, "skipped"), (5, 5, "fact")]);
+}
+
+#[test]
+fn any_other_first_fact_is_held_and_the_order_starts_at_the_lowest() {
+    let mut order = order();
+    assert_eq!(offer(&mut order, 0, 7), []);
+    assert_eq!(order.edge(), None);
+    assert_eq!(offer(&mut order, 100, 5), []);
+    assert_eq!(offer(&mut order, 101, 6), []);
+    assert_eq!(offer(&mut order, 102, 9), []);
+    assert_eq!(order.poll_timeout(), Some(ms(250)));
+    order.handle_timeout(ms(250));
+    assert_eq!(
+        drain(&mut order),
+        [(5, 5, "fact"), (6, 6, "fact"), (7, 7, "fact")]
+    );
+    // No skip for starting; what is behind the next gap waits its own time.
+    assert_eq!((order.skips(), order.poll_timeout()), (0, Some(ms(352))));
+    // Below the start nothing is known, so nothing there is a conflict.
+    assert_eq!(offer(&mut order, 251, 3), [(3, 3, "late")]);
+}
+
+#[test]
+fn seq_1_starts_at_once() {
+    let mut order = order();
+    assert_eq!(offer(&mut order, 0, 3), []);
+    assert_eq!(offer(&mut order, 1, 1), [(1, 1, "fact")]);
+    assert_eq!(order.edge(), Some(1));
+}
+
+#[test]
+fn a_seq_known_to_be_delivered_conflicts_and_so_does_a_held_one() {
+    let mut order = at_one();
+    offer(&mut order, 0, 1);
+    offer(&mut order, 0, 3);
+    assert_eq!(order.offer(ms(1), 1, false, 8), Admit::Conflict(8));
+    assert_eq!(order.offer(ms(1), 3, false, 8), Admit::Conflict(8));
+    assert_eq!(order.offer(ms(1), 3, true, 8), Admit::Conflict(8));
+    assert_eq!(drain(&mut order), []);
+    assert_eq!(
+        order.poll_timeout(),
+        Some(ms(250)),
+        "the held one keeps its time"
+    );
+}
+
+#[test]
+fn where_the_entry_was_reused_early_a_copy_is_a_duplicate() {
+    let mut order = at_one();
+    offer(&mut order, 0, 2);
+    order.handle_timeout(ms(250));
+    drain(&mut order);
+    assert_eq!(order.offer(ms(251), 2, true, 8), Admit::Duplicate(8));
+    // A skipped one was never delivered, so it is no copy.
+    assert_eq!(order.offer(ms(251), 1, true, 8), Admit::Taken);
+}
+
+#[test]
+fn a_closed_place_is_passed_over_without_a_skip() {
+    let mut order = at_one();
+    order.close(ms(0), 1);
+    assert_eq!(order.edge(), Some(1));
+    offer(&mut order, 1, 4);
+    order.close(ms(2), 3);
+    assert_eq!(drain(&mut order), []);
+    order.close(ms(3), 2);
+    assert_eq!(drain(&mut order), [(4, 4, "fact")]);
+    assert_eq!((order.skips(), order.poll_timeout()), (0, None));
+}
+
+#[test]
+fn a_closed_place_splits_a_gap_and_counts_as_a_fact_behind_one() {
+    let mut order = at_one();
+    order.close(ms(5), 3);
+    assert_eq!(order.poll_timeout(), Some(ms(255)));
+    offer(&mut order, 6, 6);
+    order.handle_timeout(ms(255));
+    assert_eq!(drain(&mut order), [(1, 2, "skipped")]);
+    order.handle_timeout(ms(256));
+    assert_eq!(drain(&mut order), [(4, 5, "skipped"), (6, 6, "fact")]);
+}
+
+#[test]
+fn a_copy_of_a_closed_place_gets_another_chance() {
+    let mut order = at_one();
+    order.close(ms(0), 2);
+    assert_eq!(order.offer(ms(1), 2, false, 0), Admit::Taken);
+    assert_eq!(offer(&mut order, 2, 1), [(1, 1, "fact"), (2, 2, "fact")]);
+    order.close(ms(3), 3);
+    assert_eq!(offer(&mut order, 4, 3), [(3, 3, "late")]);
+}
+
+#[test]
+fn as_arrives_leaves_at_once_and_reports_the_same_gaps() {
+    let mut order = with(|config| config.as_arrives = true);
+    assert!(order.begin(9, true));
+    assert_eq!(offer(&mut order, 0, 3), [(3, 3, "fact")]);
+    assert_eq!(offer(&mut order, 1, 2), [(2, 2, "fact")]);
+    assert_eq!(
+        (order.edge(), order.poll_timeout()),
+        (Some(0), Some(ms(250)))
+    );
+    assert_eq!(order.offer(ms(2), 3, true, 8), Admit::Conflict(8));
+    order.handle_timeout(ms(250));
+    assert_eq!(drain(&mut order), [(1, 1, "skipped")]);
+    assert_eq!((order.edge(), order.poll_timeout()), (Some(3), None));
+    assert_eq!(offer(&mut order, 251, 1), [(1, 1, "late")]);
+}
+
+#[test]
+fn br_27_sparse_numbers_are_ordered_within_the_timeout_and_never_skipped() {
+    let mut order = with(|config| config.sparse = true);
+    let mut out = offer(&mut order, 0, 1000);
+    out.extend(offer(&mut order, 5, 21_000));
+    out.extend(offer(&mut order, 20, 6000));
+    assert_eq!(out, []);
+    order.handle_timeout(ms(250));
+    assert_eq!(drain(&mut order), [(1000, 1000, "fact")]);
+    order.handle_timeout(ms(255));
+    assert_eq!(
+        drain(&mut order),
+        [(6000, 6000, "fact"), (21_000, 21_000, "fact")]
+    );
+    assert_eq!(order.skips(), 0);
+    assert_eq!(offer(&mut order, 300, 7000), [(7000, 7000, "late")]);
+}
+
+#[test]
+fn br_34_hostile_numbers_cost_nothing() {
+    let mut order = order();
+    assert_eq!(offer(&mut order, 0, 0), [(0, 0, "fact")]);
+    assert_eq!(offer(&mut order, 1, u64::MAX), []);
+    assert_eq!(offer(&mut order, 2, u64::MAX - 1), []);
+    assert_eq!(offer(&mut order, 3, 1), [(1, 1, "fact")]);
+    assert_eq!(order.offer(ms(4), 0, false, 0), Admit::Conflict(0));
+    order.handle_timeout(ms(251));
+    let (top, next) = (u64::MAX, u64::MAX - 1);
+    assert_eq!(
+        drain(&mut order),
+        [
+            (2, top - 2, "skipped"),
+            (next, next, "fact"),
+            (top, top, "fact")
+        ]
+    );
+    assert_eq!(order.offer(ms(300), top, false, 0), Admit::Conflict(0));
+    assert_eq!(
+        offer(&mut order, 301, 1 << 60),
+        [(1 << 60, 1 << 60, "late")]
+    );
+    order.close(ms(302), top);
+    assert!(!order.give_up(ms(303), top));
+    assert_eq!(order.edge(), Some(top));
+}
+
+#[test]
+fn br_55_early_is_a_no_op_a_step_back_is_clamped_and_the_end_of_time_saturates() {
+    let mut order = at_one();
+    offer(&mut order, 100, 2);
+    order.handle_timeout(ms(349));
+    assert_eq!(order.poll_timeout(), Some(ms(350)));
+    order.handle_timeout(ms(20));
+    offer(&mut order, 20, 4);
+    // The step back arrived at 349, as far as this order knows.
+    order.handle_timeout(ms(350));
+    assert_eq!(drain(&mut order), [(1, 1, "skipped"), (2, 2, "fact")]);
+    assert_eq!(order.poll_timeout(), Some(ms(599)));
+    let end = Instant::from_micros(u64::MAX);
+    order.handle_timeout(end);
+    drain(&mut order);
+    assert_eq!(order.offer(end, 9, false, 0), Admit::Taken);
+    assert_eq!(order.poll_timeout(), Some(end));
+    order.handle_timeout(end);
+    assert_eq!(drain(&mut order), [(5, 8, "skipped"), (9, 9, "fact")]);
+    assert_eq!(order.poll_timeout(), None);
+}
+
+#[test]
+fn a_fact_that_finds_no_room_changes_nothing_and_can_be_given_up() {
+    let mut order = Order::new([const { None }; 1], OrderConfig::default());
+    assert_eq!(order.offer(ms(0), 1, false, 1), Admit::Taken);
+    assert_eq!(order.offer(ms(0), 2, false, 2), Admit::Taken);
+    assert!(!order.has_room());
+    assert_eq!(order.offer(ms(0), 3, false, 3), Admit::Busy(3));
+    assert_eq!(order.edge(), Some(2));
+    assert!(order.give_up(ms(0), 3));
+    assert!(order.give_up(ms(0), 4));
+    assert!(order.poll().is_some() && order.poll().is_some());
+    // Its place is behind what was decided and before what comes next.
+    assert_eq!(order.offer(ms(0), 5, false, 5), Admit::Taken);
+    assert_eq!(
+        order.poll(),
+        Some(Release::Skipped {
+            epoch: 0,
+            first: 3,
+            last: 4
+        })
+    );
+    assert_eq!(
+        order.poll(),
+        Some(Release::Fact {
+            epoch: 0,
+            seq: 5,
+            late: false,
+            item: 5
+        })
+    );
+    assert_eq!(order.offer(ms(0), 3, false, 3), Admit::Taken);
+    assert_eq!(
+        order.poll(),
+        Some(Release::Fact {
+            epoch: 0,
+            seq: 3,
+            late: true,
+            item: 3
+        })
+    );
+}
+
+#[test]
+fn the_front_can_be_opened_in_place_and_comes_after_its_skip() {
+    let mut order = at_one();
+    assert_eq!(order.offer(ms(0), 2, false, 5), Admit::Taken);
+    assert!(order.front().is_none());
+    order.handle_timeout(ms(250));
+    assert!(order.front().is_none(), "the skip comes first");
+    assert!(matches!(order.poll(), Some(Release::Skipped { .. })));
+    *order.front().unwrap().item = 6;
+    assert_eq!(
+        order.poll(),
+        Some(Release::Fact {
+            epoch: 9,
+            seq: 2,
+            late: false,
+            item: 6
+        })
+    );
+}
+
+#[test]
+fn a_drained_publisher_in_order_allocates_nothing_and_a_burst_is_given_back() {
+    let mut order = order();
+    for seq in 1..100 {
+        offer(&mut order, seq, seq);
+    }
+    assert_eq!(order.slot_bytes(), 0);
+    for seq in 101..400 {
+        offer(&mut order, 500, seq);
+    }
+    assert!(order.slot_bytes() > 0);
+    assert_eq!(offer(&mut order, 501, 100).len(), 300);
+    assert_eq!(order.slot_bytes(), 0);
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Offer { wait: u64, seq: u64, copy: bool },
+    Close { wait: u64, seq: u64 },
+    GiveUp { wait: u64, seq: u64 },
+    Back { by: u64 },
+    Tick { wait: u64 },
+    Due,
+    Drain { most: usize },
+    Begin { at_one: bool, outdated: bool },
+}
+
+fn seqs() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        12 => 0..14_u64,
+        4 => 10..40_u64,
+        1 => (u64::MAX - 3)..=u64::MAX,
+        1 => any::<u64>(),
+    ]
+}
+
+fn ops() -> impl Strategy<Value = Op> {
+    let wait = || 0..12_u64;
+    prop_oneof![
+        10 => (wait(), seqs(), any::<bool>()).prop_map(|(wait, seq, copy)| Op::Offer { wait, seq, copy }),
+        2 => (wait(), seqs()).prop_map(|(wait, seq)| Op::Close { wait, seq }),
+        1 => (wait(), seqs()).prop_map(|(wait, seq)| Op::GiveUp { wait, seq }),
+        1 => (0..30_u64).prop_map(|by| Op::Back { by }),
+        2 => wait().prop_map(|wait| Op::Tick { wait }),
+        2 => Just(Op::Due),
+        4 => (0..6_usize).prop_map(|most| Op::Drain { most }),
+        1 => any::<(bool, bool)>().prop_map(|(at_one, outdated)| Op::Begin { at_one, outdated }),
+    ]
+}
+
+/// Runs a script on the machine and on the model, compares everything that can be seen, and counts what occurred.
+fn compare<S>(mut order: Order<u32, S>, config: OrderConfig, room: usize, script: &[Op]) -> [u64; 5]
+where
+    S: AsRef<[Option<Slot<u32>>]> + AsMut<[Option<Slot<u32>>]>,
+{
+    let mut model = Model::new(config, room);
+    let mut now = 1000;
+    let mut seen = [0; 5];
+    for (step, op) in script.iter().enumerate() {
+        let item = step as u32;
+        match *op {
+            Op::Offer { wait, seq, copy } => {
+                now += wait;
+                let admit = order.offer(ms(now), seq, copy, item);
+                assert_eq!(
+                    admit,
+                    model.offer(ms(now), seq, copy, item),
+                    "{step} {op:?}"
+                );
+                seen[0] += u64::from(matches!(admit, Admit::Conflict(_)));
+                seen[1] += u64::from(matches!(admit, Admit::Busy(_)));
+                seen[2] += u64::from(matches!(admit, Admit::Duplicate(_)));
+            }
+            Op::Close { wait, seq } => {
+                now += wait;
+                order.close(ms(now), seq);
+                model.close(ms(now), seq);
+            }
+            Op::GiveUp { wait, seq } => {
+                now += wait;
+                assert_eq!(order.give_up(ms(now), seq), model.give_up(ms(now), seq));
+            }
+            Op::Back { by } => {
+                order.handle_timeout(ms(now - by));
+                model.tick(ms(now - by));
+            }
+            Op::Tick { wait } => {
+                now += wait;
+                order.handle_timeout(ms(now));
+                model.tick(ms(now));
+                assert!(order.poll_timeout().is_none_or(|due| due > ms(now)));
+            }
+            Op::Due => {
+                if let Some(due) = order.poll_timeout() {
+                    let before = Instant::from_micros(due.as_micros() - 1);
+                    let (held, edge) = (order.held(), order.edge());
+                    order.handle_timeout(before);
+                    assert_eq!(
+                        (order.held(), order.edge()),
+                        (held, edge),
+                        "early is a no-op"
+                    );
+                    now = due.as_micros() / 1000;
+                    order.handle_timeout(due);
+                    model.tick(due);
+                    assert!(order.held() < held, "due makes progress");
+                }
+            }
+            Op::Drain { most } => {
+                for _ in 0..most {
+                    let released = order.poll();
+                    assert_eq!(released, model.poll(), "{step}");
+                    match released {
+                        Some(Release::Fact { late: true, .. }) => seen[3] += 1,
+                        Some(Release::Skipped { .. }) => seen[4] += 1,
+                        _ => (),
+                    }
+                }
+            }
+            Op::Begin { at_one, outdated } => {
+                assert_eq!(
+                    order.begin(item.into(), at_one),
+                    model.begin(item.into(), at_one)
+                );
+                order.set_outdated(outdated);
+                model.outdated = outdated;
+            }
+        }
+        assert_eq!(order.poll_timeout(), model.due(), "{step} {op:?}");
+        assert_eq!(order.edge(), model.edge);
+        assert_eq!(order.held(), model.held.len());
+        assert_eq!(
+            order.missing().as_slice(),
+            &model.ranges()[..],
+            "{step} {op:?}"
+        );
+        assert_eq!((order.late(), order.skips()), (model.late, model.skips));
+    }
+    loop {
+        let released = order.poll();
+        assert_eq!(released, model.poll());
+        if released.is_none() {
+            break seen;
+        }
+    }
+}
+
+fn run(script: &[Op], capacity: usize, as_arrives: bool, sparse: bool) -> [u64; 5] {
+    let config = OrderConfig {
+        timeout: Duration::from_millis(20),
+        max_held: capacity,
+        as_arrives,
+        sparse,
+    };
+    let room = capacity + 1;
+    match capacity {
+        1 => compare(
+            Order::new([const { None }; 1], config),
+            config,
+            room,
+            script,
+        ),
+        2 => compare(
+            Order::new([const { None }; 2], config),
+            config,
+            room,
+            script,
+        ),
+        3 => compare(
+            Order::new([const { None }; 3], config),
+            config,
+            room,
+            script,
+        ),
+        5 => compare(
+            Order::new([const { None }; 5], config),
+            config,
+            room,
+            script,
+        ),
+        8 => compare(
+            Order::new(heapless::Vec::<_, 8>::from([const { None }; 8]), config),
+            config,
+            room,
+            script,
+        ),
+        more => compare(Order::growing(config), config, more + 1, script),
+    }
+}
+
+#[test]
+fn the_machine_does_what_the_model_does_in_all_modes_and_sizes() {
+    use proptest::test_runner::{Config, TestRunner};
+    let failure_persistence = None;
+    let mut runner = TestRunner::new(Config {
+        cases: 8000,
+        failure_persistence,
+        ..Config::default()
+    });
+    let totals = core::cell::RefCell::new([0_u64; 5]);
+    let size = proptest::sample::select(&[1_usize, 2, 3, 5, 8, 13][..]);
+    let script = proptest::collection::vec(ops(), 1..80);
+    runner
+        .run(
+            &(script, size, any::<bool>(), any::<bool>()),
+            |(script, size, arrives, sparse)| {
+                let seen = run(&script, size, arrives, sparse);
+                totals
+                    .borrow_mut()
+                    .iter_mut()
+                    .zip(seen)
+                    .for_each(|(total, seen)| *total += seen);
+                Ok(())
+            },
+        )
+        .unwrap();
+    let [conflicts, busy, duplicates, late, skipped] = totals.into_inner();
+    assert!(conflicts > 100 && busy > 100 && duplicates > 100 && late > 100 && skipped > 100);
+}
