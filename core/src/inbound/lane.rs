@@ -26,7 +26,7 @@ use still::Still;
 
 /// An epoch that began this much after the subscription was first accepted is followed from its number 1.
 const JOIN_TOLERANCE_MS: u64 = 5 * 60 * 1000;
-/// Notices that one command may cause: `Resynced` or the end of an episode, `Restarted`, `TwoCounters`.
+/// Notices that the first fact of an epoch may cause: `Restarted`, or `Resynced`, and `TwoCounters`; and an episode that opens or ends.
 const NOTES_PER_CALL: usize = 3;
 
 type Missing = Ranges<MISSING>;
@@ -306,12 +306,13 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         let at = self.still.at(self.clock);
         let (seq, copy_possible) = (offer.seq, offer.copy_possible);
         let admit = self.with_order(index, |order| order.offer(at, seq, copy_possible, item));
-        if matches!(admit, Admit::Conflict(_)) {
-            self.note_clash(epoch, seq);
+        match admit {
+            Admit::Busy(item) => return Admit::Busy(item),
+            Admit::Conflict(item) if !self.can_clash(epoch) => return Admit::Busy(item),
+            Admit::Conflict(_) => self.note_clash(epoch, seq),
+            _ => (),
         }
-        if !matches!(admit, Admit::Busy(_)) {
-            self.heard_from(index, seq, offer.replayed);
-        }
+        self.heard_from(index, seq, offer.replayed);
         admit
     }
 
@@ -349,11 +350,25 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
     }
 
     fn latest_has_room(&self, epoch: u64) -> bool {
-        let notes = match self.latest.current() {
-            Some((current, _)) if current == epoch && !self.clashes.would_end_one(epoch) => 0,
-            _ => NOTES_PER_CALL,
+        let known = self
+            .latest
+            .current()
+            .is_some_and(|current| current.0 == epoch);
+        let notes = if known {
+            self.can_clash(epoch)
+        } else {
+            self.has_notes(NOTES_PER_CALL)
         };
-        self.orders[0].has_room() && self.notes.free() >= notes
+        self.orders[0].has_room() && notes
+    }
+
+    /// A conflict in that epoch would find its notice a place.
+    fn can_clash(&self, epoch: u64) -> bool {
+        self.clashes.is_open(epoch) || self.has_notes(1)
+    }
+
+    fn has_notes(&self, wanted: usize) -> bool {
+        self.notes.free(self.clashes.open()) >= wanted
     }
 
     /// Out at once, after all that is decided.
@@ -412,7 +427,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
 
     fn can_follow(&self) -> bool {
         let order = &self.orders[self.next_index()];
-        order.can_begin() && order.has_room() && self.notes.free() >= NOTES_PER_CALL
+        order.can_begin() && order.has_room() && self.has_notes(NOTES_PER_CALL)
     }
 
     /// A free one, or that of the epoch heard longest ago.
@@ -482,7 +497,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
     fn note_pair(&mut self, epoch: u64, seq: u64) {
         self.pair.note(self.clock, epoch, seq);
         if let Some(epoch) = self.pair.untold()
-            && self.notes.free() > 0
+            && self.has_notes(1)
         {
             self.pair.set_told();
             self.note(Note::TwoCounters { epoch });
@@ -496,8 +511,19 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
     }
 
     fn end_clash(&mut self, clash: Clash) {
-        let place = self.next_place();
-        self.notes.push_clash(place, clash);
+        let Clash {
+            epoch,
+            first,
+            last,
+            count,
+            ..
+        } = clash;
+        self.note(Note::Conflict {
+            epoch,
+            first,
+            last,
+            count,
+        });
     }
 
     fn note(&mut self, note: Note) {

@@ -676,4 +676,4 @@ fn gap(edge: u64, head: u64) -> Option<(u64, u64)> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

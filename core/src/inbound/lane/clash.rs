@@ -59,11 +59,14 @@ impl Clashes {
         self.0[oldest].replace(fresh)
     }
 
-    /// `note` would end another episode.
-    pub(super) fn would_end_one(&self, epoch: u64) -> bool {
-        self.0
-            .iter()
-            .all(|clash| clash.is_some_and(|clash| clash.epoch != epoch))
+    /// How many are open.
+    pub(super) fn open(&self) -> usize {
+        self.0.iter().flatten().count()
+    }
+
+    /// One of that epoch is open.
+    pub(super) fn is_open(&self, epoch: u64) -> bool {
+        self.0.iter().flatten().any(|clash| clash.epoch == epoch)
     }
 
     /// Ends the episode of that epoch.

@@ -1,12 +1,8 @@
 //! A lane's own notices, until they are handed out.
 //!
-//! Decides: which notices of one epoch become one when few places are left. Leaves to others: what they say. Believes: no clock.
-//! Bounded by: six, of which two are kept for what cannot be refused.
+//! Decides: nothing; the end of an episode cannot be refused, so each open one has a place kept. Leaves to others: what they say. Believes:
+//! no clock. Bounded by: six.
 
-use super::clash::Clash;
-
-/// Places that only the end of an episode may take.
-const RESERVED: usize = 2;
 const PLACES: usize = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +33,9 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Places a command may fill.
-    pub(super) fn free(&self) -> usize {
-        (PLACES - RESERVED).saturating_sub(self.len)
+    /// Places a command may fill while `open` episodes will need one each.
+    pub(super) fn free(&self, open: usize) -> usize {
+        PLACES.saturating_sub(self.len + open)
     }
 
     pub(super) fn push(&mut self, place: u64, note: Note) {
@@ -51,43 +47,6 @@ impl Notes {
             *free = Some((place, note));
             self.len += 1;
         }
-    }
-
-    /// An episode ended. With only the reserved places left it joins one of the same epoch that still waits.
-    pub(super) fn push_clash(&mut self, place: u64, clash: Clash) {
-        if self.free() == 0 {
-            for (_, note) in self.notes.iter_mut().flatten() {
-                if let Note::Conflict {
-                    epoch,
-                    first,
-                    last,
-                    count,
-                } = note
-                    && *epoch == clash.epoch
-                {
-                    *first = clash.first.min(*first);
-                    *last = clash.last.max(*last);
-                    *count = count.saturating_add(clash.count);
-                    return;
-                }
-            }
-        }
-        let Clash {
-            epoch,
-            first,
-            last,
-            count,
-            ..
-        } = clash;
-        self.push(
-            place,
-            Note::Conflict {
-                epoch,
-                first,
-                last,
-                count,
-            },
-        );
     }
 
     pub(super) fn front_place(&self) -> Option<u64> {

@@ -43,8 +43,8 @@ impl Pair {
             }
             return;
         }
-        let heard = |at: usize| self.counters[at].map(|counter| counter.heard);
-        let oldest = usize::from(heard(1) < heard(0));
+        let age = |at: usize| self.counters[at].map(|counter| (counter.heard, counter.epoch));
+        let oldest = usize::from(age(1) < age(0));
         self.counters[oldest] = Some(Counter {
             epoch,
             highest: seq,

@@ -5,6 +5,9 @@ use alloc::vec::Vec;
 use super::*;
 use crate::time::Duration;
 
+mod model;
+mod property;
+
 type Growing = Lane<u32, Vec<Option<Slot<u32>>>>;
 
 const E1: u64 = 1_700_000_000_000_000;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-mod model;
+pub(in crate::inbound) mod model;
 use model::Model;
 
 type Growing = Order<u32, Vec<Option<Slot<u32>>>>;

@@ -7,7 +7,7 @@ use super::super::{Admit, MISSING, OrderConfig, Release};
 use crate::time::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Body {
+pub(in crate::inbound) enum Body {
     Fact(u32),
     Gone,
     Closed,
@@ -29,23 +29,23 @@ enum Out {
     Tail { epoch: u64, first: u64, last: u64 },
 }
 
-pub(super) struct Model {
+pub(in crate::inbound) struct Model {
     config: OrderConfig,
     room: usize,
-    pub(super) epoch: u64,
-    pub(super) edge: Option<u64>,
-    pub(super) held: Vec<(u64, Instant, Body)>,
+    pub(in crate::inbound) epoch: u64,
+    pub(in crate::inbound) edge: Option<u64>,
+    pub(in crate::inbound) held: Vec<(u64, Instant, Body)>,
     missing: Vec<(u64, u64)>,
     floor: u64,
     out: VecDeque<Out>,
     clock: Instant,
-    pub(super) outdated: bool,
-    pub(super) late: u64,
-    pub(super) skips: u64,
+    pub(in crate::inbound) outdated: bool,
+    pub(in crate::inbound) late: u64,
+    pub(in crate::inbound) skips: u64,
 }
 
 impl Model {
-    pub(super) fn new(mut config: OrderConfig, room: usize) -> Self {
+    pub(in crate::inbound) fn new(mut config: OrderConfig, room: usize) -> Self {
         config.max_held = config.max_held.min(room);
         Self {
             config,
@@ -63,16 +63,16 @@ impl Model {
         }
     }
 
-    pub(super) fn due(&self) -> Option<Instant> {
+    pub(in crate::inbound) fn due(&self) -> Option<Instant> {
         let oldest = self.held.iter().map(|held| held.1).min()?;
         Some(oldest.saturating_add(self.config.timeout))
     }
 
-    pub(super) fn ranges(&self) -> Vec<(u64, u64)> {
+    pub(in crate::inbound) fn ranges(&self) -> Vec<(u64, u64)> {
         self.missing.clone()
     }
 
-    pub(super) fn tick(&mut self, now: Instant) {
+    pub(in crate::inbound) fn tick(&mut self, now: Instant) {
         self.clock = self.clock.max(now);
         while self.due().is_some_and(|due| due <= self.clock) {
             self.pass_gap();
@@ -80,7 +80,7 @@ impl Model {
         }
     }
 
-    pub(super) fn begin(&mut self, epoch: u64, at_one: bool) -> bool {
+    pub(in crate::inbound) fn begin(&mut self, epoch: u64, at_one: bool) -> bool {
         if matches!(self.out.back(), Some(Out::Tail { .. })) {
             return false;
         }
@@ -95,7 +95,20 @@ impl Model {
         true
     }
 
-    pub(super) fn offer(&mut self, now: Instant, seq: u64, copy: bool, item: u32) -> Admit<u32> {
+    /// Goes on after `edge`, below which nothing is known.
+    pub(in crate::inbound) fn begin_after(&mut self, epoch: u64, edge: u64) {
+        assert!(self.begin(epoch, false));
+        self.edge = Some(edge);
+        self.floor = edge.saturating_add(1);
+    }
+
+    pub(in crate::inbound) fn offer(
+        &mut self,
+        now: Instant,
+        seq: u64,
+        copy: bool,
+        item: u32,
+    ) -> Admit<u32> {
         self.tick(now);
         if self.edge.is_some_and(|edge| seq <= edge) {
             let missing = self.missing.iter().any(|r| r.0 <= seq && seq <= r.1);
@@ -140,7 +153,7 @@ impl Model {
         }
     }
 
-    pub(super) fn close(&mut self, now: Instant, seq: u64) {
+    pub(in crate::inbound) fn close(&mut self, now: Instant, seq: u64) {
         self.tick(now);
         if self.edge.is_some_and(|edge| seq <= edge) || self.held.iter().any(|h| h.0 == seq) {
             return;
@@ -153,7 +166,7 @@ impl Model {
         self.settle();
     }
 
-    pub(super) fn give_up(&mut self, now: Instant, seq: u64) -> bool {
+    pub(in crate::inbound) fn give_up(&mut self, now: Instant, seq: u64) -> bool {
         self.tick(now);
         if self.edge.is_some_and(|edge| seq <= edge) || self.held.iter().any(|h| h.0 == seq) {
             return false;
@@ -163,7 +176,7 @@ impl Model {
         true
     }
 
-    pub(super) fn poll(&mut self) -> Option<Release<u32>> {
+    pub(in crate::inbound) fn poll(&mut self) -> Option<Release<u32>> {
         Some(match self.out.pop_front()? {
             Out::Fact {
                 epoch,
