@@ -41,13 +41,15 @@ impl Guess {
     pub fn epoch_of(&self, seq: u64, known: &[(u64, Option<u64>)]) -> u64 {
         let mut ours = known.iter().filter(|known| Self::made_up(known.0));
         if self.sparse {
-            return ours.next().map_or(self.next_epoch(), |known| known.0);
+            return ours
+                .next()
+                .map_or_else(|| self.next_epoch(), |known| known.0);
         }
         let near = |edge: u64| edge.saturating_add(1).abs_diff(seq) <= JUMP;
         let goes_on = ours.clone().find(|known| known.1.is_some_and(near));
         goes_on
             .or_else(|| ours.find(|known| known.1.is_none()))
-            .map_or(self.next_epoch(), |known| known.0)
+            .map_or_else(|| self.next_epoch(), |known| known.0)
     }
 
     fn next_epoch(&self) -> u64 {

@@ -6,13 +6,14 @@
 
 mod clash;
 mod item;
+mod newest;
 mod notes;
 mod pair;
 mod rest;
 mod still;
 
 use super::guess::Guess;
-use super::latest::{Judged, Latest};
+use super::latest::Latest;
 pub use super::order::{Admit, Front, Slot};
 use super::order::{MISSING, Order};
 use super::ranges::Ranges;
@@ -169,37 +170,6 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         self.touch();
     }
 
-    /// An earlier run delivered all of `epoch` up to `seq`. For a lane that was not offered anything yet, at most twice; `false` when
-    /// it cannot be used.
-    #[must_use]
-    pub fn resume(&mut self, epoch: u64, seq: u64) -> bool {
-        if self.config.mode == Mode::LatestOnly {
-            let newer = self
-                .latest
-                .current()
-                .is_none_or(|current| (epoch, seq) > current);
-            if newer {
-                self.latest = Latest::after(epoch, seq, self.latest.current(), self.clock);
-            }
-            return newer;
-        }
-        let Some(index) = self.followed.iter().position(Option::is_none) else {
-            return false;
-        };
-        let missing = Ranges::new(seq.saturating_add(1));
-        if self.index_of(epoch).is_some()
-            || !self.orders[index].begin_after(epoch, seq, missing, true)
-        {
-            return false;
-        }
-        self.followed[index] = Some(Followed {
-            epoch,
-            heard: self.clock,
-        });
-        self.mark_outdated();
-        true
-    }
-
     /// Acts on all that is due.
     pub fn handle_timeout(&mut self, now: Now) {
         self.advance(now.mono);
@@ -316,52 +286,6 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         admit
     }
 
-    fn judge_latest(&mut self, epoch: u64, offer: &Offer, item: T) -> Admit<T> {
-        if !self.latest_has_room(epoch) {
-            return Admit::Busy(item);
-        }
-        self.guess.commit(epoch);
-        if core::mem::take(&mut self.resync) {
-            self.note(Note::Resynced { epoch });
-        }
-        let judged = self
-            .latest
-            .judge(self.clock, epoch, offer.seq, offer.replayed);
-        let admit = match judged {
-            Judged::Newer { restarted } => {
-                if let Some(greater) = restarted {
-                    self.stats.restarts += 1;
-                    self.note(Note::Restarted { epoch, greater });
-                }
-                self.pass(epoch, offer.seq, item)
-                    .map_or_else(Admit::Busy, |()| Admit::Taken)
-            }
-            Judged::Same if offer.copy_possible => Admit::Duplicate(item),
-            Judged::Same => {
-                self.note_clash(epoch, offer.seq);
-                Admit::Conflict(item)
-            }
-            Judged::Superseded => Admit::Superseded(item),
-        };
-        if !offer.replayed {
-            self.note_pair(epoch, offer.seq);
-        }
-        admit
-    }
-
-    fn latest_has_room(&self, epoch: u64) -> bool {
-        let known = self
-            .latest
-            .current()
-            .is_some_and(|current| current.0 == epoch);
-        let notes = if known {
-            self.can_clash(epoch)
-        } else {
-            self.has_notes(NOTES_PER_CALL)
-        };
-        self.orders[0].has_room() && notes
-    }
-
     /// A conflict in that epoch would find its notice a place.
     fn can_clash(&self, epoch: u64) -> bool {
         self.clashes.is_open(epoch) || self.has_notes(1)
@@ -406,7 +330,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
             None => order.begin(epoch, at_one),
         });
         debug_assert!(begun, "can_follow asked the order");
-        self.replaced = was.or(self.replaced.filter(|replaced| replaced.0 != epoch));
+        self.replaced = was.or_else(|| self.replaced.filter(|replaced| replaced.0 != epoch));
         if let Some(clash) = ended {
             self.end_clash(clash);
         }

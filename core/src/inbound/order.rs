@@ -4,136 +4,16 @@
 //! fact is a copy (dedup), which epoch it belongs to (`lane`), when a given-out fact is opened. Believes: mono. Bounded by: its slots,
 //! `max_held` facts behind a gap, 16 ranges of missing numbers; no number a publisher chooses becomes a loop or a list.
 
-use core::fmt;
+mod item;
 
 use super::held::Held;
 use super::ranges::Ranges;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
+pub use item::{Admit, Front, OrderConfig, Release, Slot};
+use item::{Body, Tail};
 
 /// Ranges of missing numbers an order remembers.
 pub(crate) const MISSING: usize = 16;
-
-/// How an [`Order`] gives its facts out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct OrderConfig {
-    /// How long a missing number is waited for, from the arrival of the first fact behind the gap. Default 250 ms.
-    pub timeout: Duration,
-    /// With this many facts held the head gap is given up early; at least 1, at most what the slots hold. Default 1024.
-    pub max_held: usize,
-    /// Facts leave at once; the same gaps are watched and reported.
-    pub as_arrives: bool,
-    /// The numbers are not contiguous: facts are put in order within the timeout and nothing is reported as skipped.
-    pub sparse: bool,
-}
-
-impl Default for OrderConfig {
-    fn default() -> Self {
-        Self {
-            timeout: Duration::from_millis(250),
-            max_held: 1024,
-            as_arrives: false,
-            sparse: false,
-        }
-    }
-}
-
-/// What became of an offered fact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-#[non_exhaustive]
-pub enum Admit<T> {
-    /// No room until something was handed out; nothing has changed. Drain and offer again, or give its place up.
-    Busy(T),
-    /// Another fact with this number was delivered or is held; this one is not delivered.
-    Conflict(T),
-    /// A copy of a fact that was delivered.
-    Duplicate(T),
-    /// A newer fact was delivered before (`latest_only`).
-    Superseded(T),
-    /// It is held or ready to leave.
-    Taken,
-}
-
-/// What an [`Order`] hands out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Release<T> {
-    /// A fact, in order or `late`.
-    Fact {
-        /// The epoch it was offered under.
-        epoch: u64,
-        /// Its number.
-        seq: u64,
-        /// It comes after its place was given up, or its epoch is no longer the greatest.
-        late: bool,
-        /// What was offered.
-        item: T,
-    },
-    /// `first..=last` did not arrive in time.
-    Skipped {
-        /// The epoch of the numbers.
-        epoch: u64,
-        /// The lowest missing number.
-        first: u64,
-        /// The highest missing number.
-        last: u64,
-    },
-}
-
-/// The fact an [`Order`] would hand out next.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Front<'a, T> {
-    /// Its epoch.
-    pub epoch: u64,
-    /// Its number.
-    pub seq: u64,
-    /// It will be handed out as late.
-    pub late: bool,
-    /// The fact; it may be changed in place, as opening a sealed one does.
-    pub item: &'a mut T,
-}
-
-/// One place of an [`Order`]'s storage: `[const { None }; N]` of it, or a box or a slice of the like.
-pub struct Slot<T> {
-    epoch: u64,
-    seq: u64,
-    /// While it is held: the earliest arrival among the held with this number or a higher one.
-    since: Instant,
-    /// Once it is decided: its rank among all that was decided.
-    place: u64,
-    /// Once it is decided: what was given up before it.
-    skipped: Option<(u64, u64)>,
-    late: bool,
-    body: Body<T>,
-}
-
-enum Body<T> {
-    Fact(T),
-    /// Its fact went out on arrival.
-    Gone,
-    /// Its fact was refused or dropped, and accounted for elsewhere.
-    Closed,
-}
-
-impl<T> fmt::Debug for Slot<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slot")
-            .field("epoch", &self.epoch)
-            .field("seq", &self.seq)
-            .finish()
-    }
-}
-
-/// A range given up where there was no slot to hang it on: it follows all that is decided.
-#[derive(Clone, Copy, Debug)]
-struct Tail {
-    epoch: u64,
-    first: u64,
-    last: u64,
-    place: u64,
-}
 
 /// One epoch of one publisher on one topic.
 ///

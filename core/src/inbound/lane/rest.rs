@@ -91,6 +91,37 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         Some(resting)
     }
 
+    /// An earlier run delivered all of `epoch` up to `seq`. For a lane that was not offered anything yet, at most twice; `false` when
+    /// it cannot be used.
+    #[must_use]
+    pub fn resume(&mut self, epoch: u64, seq: u64) -> bool {
+        if self.config.mode == Mode::LatestOnly {
+            let newer = self
+                .latest
+                .current()
+                .is_none_or(|current| (epoch, seq) > current);
+            if newer {
+                self.latest = Latest::after(epoch, seq, self.latest.current(), self.clock);
+            }
+            return newer;
+        }
+        let Some(index) = self.followed.iter().position(Option::is_none) else {
+            return false;
+        };
+        let missing = Ranges::new(seq.saturating_add(1));
+        if self.index_of(epoch).is_some()
+            || !self.orders[index].begin_after(epoch, seq, missing, true)
+        {
+            return false;
+        }
+        self.followed[index] = Some(Followed {
+            epoch,
+            heard: self.clock,
+        });
+        self.mark_outdated();
+        true
+    }
+
     /// Goes on from what is left of an earlier lane. For a lane that was not offered anything yet. Where the record has expired only
     /// `Resynced` is left of it.
     pub fn wake(&mut self, now: Now, resting: Resting) {

@@ -3,7 +3,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::*;
-use crate::time::Duration;
 
 mod model;
 mod property;
@@ -243,8 +242,8 @@ fn both_counters_on_for_a_minute_are_told_once() {
         let mut told = 0;
         for second in 0..200 {
             for epoch in [E1, E2] {
-                let _ = lane.offer(at(second * 1000), fact(epoch, second + 1), 0);
-                told += drain(&mut lane).matches("TWO(e2)").count();
+                let (_, out) = offered(&mut lane, second * 1000, fact(epoch, second + 1));
+                told += out.matches("TWO(e2)").count();
             }
             assert_eq!(told, usize::from(second >= 60), "{mode:?} {second}");
         }

@@ -1,3 +1,7 @@
+use alloc::vec::Vec;
+
+use proptest::prelude::*;
+
 use super::*;
 
 fn at(seconds: u64) -> Instant {
@@ -101,4 +105,78 @@ fn a_still_lower_epoch_does_not_disturb_the_rival() {
     assert_eq!(latest.judge(at(12), 7, 2, false), Judged::Superseded);
     assert_eq!(latest.judge(at(12), 6, 1, false), Judged::Superseded);
     assert_eq!(latest.judge(at(13), 7, 3, false), newer(Some(false)));
+}
+
+/// The rule read off the whole history: (when, epoch, seq, replayed, delivered).
+fn plainly(
+    history: &[(u64, u64, u64, bool, bool)],
+    now: u64,
+    epoch: u64,
+    seq: u64,
+    replayed: bool,
+) -> Judged {
+    let delivered: Vec<_> = history.iter().filter(|fact| fact.4).collect();
+    let Some(last) = delivered.last() else {
+        return newer(None);
+    };
+    // Where each of the two epochs delivered last was left.
+    let left = delivered.iter().rev().find(|fact| fact.1 != last.1);
+    for known in [Some(last), left].into_iter().flatten() {
+        if known.1 == epoch && seq <= known.2 {
+            return if seq == known.2 {
+                Judged::Same
+            } else {
+                Judged::Superseded
+            };
+        }
+    }
+    if epoch >= last.1 {
+        return newer((epoch > last.1).then_some(true));
+    }
+    let before = history
+        .iter()
+        .rposition(|fact| fact.4 && fact.1 != last.1)
+        .map_or(0, |at| at + 1);
+    let since = before + history[before..].iter().position(|fact| fact.4).unwrap();
+    let rivals = history[since..]
+        .iter()
+        .filter(|fact| fact.1 == epoch && !fact.3);
+    let newest = rivals.clone().all(|rival| rival.2 <= seq);
+    let heard = history
+        .iter()
+        .filter(|fact| fact.1 == last.1)
+        .map(|fact| fact.0)
+        .max()
+        .unwrap();
+    if !replayed && newest && rivals.count() >= 2 && now >= heard + 10 {
+        return newer(Some(false));
+    }
+    Judged::Superseded
+}
+
+#[test]
+fn two_epochs_in_any_order_are_judged_as_the_history_says() {
+    use proptest::test_runner::{Config, TestRunner};
+    let fact = (0..6_u64, 7..9_u64, 0..9_u64, any::<bool>());
+    let script = proptest::collection::vec(fact, 1..40);
+    let taken_over = core::cell::Cell::new(0);
+    TestRunner::new(Config {
+        cases: 5000,
+        failure_persistence: None,
+        ..Config::default()
+    })
+    .run(&script, |script| {
+        let (mut latest, mut history, mut now) = (Latest::default(), Vec::new(), 0);
+        for (wait, epoch, seq, replayed) in script {
+            now += wait;
+            let judged = latest.judge(at(now), epoch, seq, replayed);
+            assert_eq!(judged, plainly(&history, now, epoch, seq, replayed));
+            let delivered = matches!(judged, Judged::Newer { .. });
+            taken_over.set(taken_over.get() + u32::from(judged == newer(Some(false))));
+            history.push((now, epoch, seq, replayed, delivered));
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert!(taken_over.get() > 100);
 }

@@ -238,7 +238,7 @@ impl Model {
             let edge = highest.or(self.epochs[at].order.edge);
             self.replaced = edge
                 .map(|edge| (old, edge))
-                .or(self.replaced.filter(|r| r.0 != epoch));
+                .or_else(|| self.replaced.filter(|r| r.0 != epoch));
         }
         match back {
             Some((_, edge)) => self.epochs[at].order.begin_after(epoch, edge),

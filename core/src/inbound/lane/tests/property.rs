@@ -73,10 +73,15 @@ fn configs() -> impl Strategy<Value = LaneConfig> {
 /// What a run has shown, so that a run which shows nothing fails.
 const SIGNS: [&str; 7] = ["D(", "D*(", "SKIP(", "RST(", " lower", "CONF(", "TWO("];
 
-fn check(name: &str, cases: u32, run: impl Fn(&LaneConfig, &[Op], u64) -> Vec<String>) {
+fn check(
+    name: &str,
+    cases: u32,
+    configs: impl Strategy<Value = LaneConfig>,
+    run: impl Fn(&LaneConfig, &[Op], u64) -> Vec<String>,
+) {
     let totals = core::cell::RefCell::new([0_usize; SIGNS.len()]);
     let script = (
-        configs(),
+        configs,
         proptest::collection::vec(ops(), 1..100),
         any::<u64>(),
     );
@@ -135,7 +140,7 @@ fn step(lane: &mut Growing, now: &mut u64, op: &Op) -> Option<Admit<u32>> {
 
 #[test]
 fn the_lane_does_what_the_model_does_deadlines_included() {
-    check("model", 6000, |config, script, _| {
+    check("model", 6000, configs(), |config, script, _| {
         let mut lane = Lane::growing(*config);
         let mut model = Model::new(*config);
         let mut now = 1000;
@@ -167,7 +172,12 @@ fn the_lane_does_what_the_model_does_deadlines_included() {
 
 #[test]
 fn the_trace_is_the_same_for_every_drain_habit_and_every_timer_habit() {
-    check("habits", 3000, |config, script, mut habit| {
+    let latest = configs().prop_map(|config| LaneConfig {
+        mode: Mode::LatestOnly,
+        ..config
+    });
+    let every = prop_oneof![4 => configs(), 1 => latest];
+    check("habits", 4000, every, |config, script, mut habit| {
         let mut eager = Lane::growing(*config);
         let mut lazy = Lane::growing(*config);
         let (mut trace, mut lazy_trace) = (Vec::new(), Vec::new());
