@@ -56,13 +56,13 @@ bytes_id!(/** Any other key's id. */ KeyId, 32);
 bytes_id!(/** A publication's identity: SHA-384 of its `tbs` as received. */ PublicationHash, 48);
 bytes_id!(/** One run of a realm at a station. */ RunId, 8);
 
-/// Text that is not the lower- or upper-case hex of the right length.
+/// Text that is not lower-case hex of the right length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadHex;
 
 impl fmt::Display for BadHex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not hex digits of the expected length")
+        f.write_str("not lower-case hex digits of the expected length")
     }
 }
 
@@ -73,9 +73,13 @@ fn read_hex(text: &str, out: &mut [u8]) -> Result<(), BadHex> {
     if digits.len() != out.len() * 2 {
         return Err(BadHex);
     }
-    let value = |digit: u8| char::from(digit).to_digit(16).ok_or(BadHex);
+    let value = |digit: u8| match digit {
+        b'0'..=b'9' => Ok(digit - b'0'),
+        b'a'..=b'f' => Ok(digit - b'a' + 10),
+        _ => Err(BadHex),
+    };
     for (byte, pair) in out.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = (value(pair[0])? * 16 + value(pair[1])?) as u8;
+        *byte = value(pair[0])? * 16 + value(pair[1])?;
     }
     Ok(())
 }

@@ -13,9 +13,11 @@
 //!
 //! Any error is the link's end; it repeats it. What [`poll_transmit`](Link::poll_transmit) still holds then (a refusal) is worth sending.
 
+mod exporter;
 mod proof;
 mod watch;
 
+pub use exporter::{EXPORTER_LABEL, exporter_context};
 use proof::{BodyHash, Side, Transcript, hash_body, hash_frame};
 use watch::{FrameWatch, Writes};
 
