@@ -41,8 +41,8 @@ class Talk:
         proof = signing.get("hello_proof") or signing.get("hello_signer", answerer).sign(self.hello_signed())
         self.hello = enc(frame("hello", proof=proof))
 
-    def sides(self, which, change):
-        """What goes into one proof, with the changes asked for."""
+    def sides(self, which):
+        """What goes into one proof, with what `signing` changes."""
         out = {
             "binding": self.binding,
             "opener": self.opener,
@@ -58,10 +58,10 @@ class Talk:
         return out
 
     def connect_signed(self):
-        return connect_signed(**self.sides("connect_over", {}))
+        return connect_signed(**self.sides("connect_over"))
 
     def hello_signed(self):
-        return hello_signed(**{"connect": self.connect, **self.sides("hello_over", {})})
+        return hello_signed(**{"connect": self.connect, **self.sides("hello_over")})
 
     def frames(self, **instead):
         out = {name: getattr(self, name) for name in ("opener", "challenge", "connect", "hello")}

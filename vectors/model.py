@@ -132,8 +132,8 @@ def handshake(entry):
     own, binding = bytes.fromhex(local["id"]), bytes.fromhex(local["binding"])
     if entry["checks"] == "dialler":
         named = local["named"] and bytes.fromhex(local["named"])
-        return frames.dialler_reads(entry, given, own, named, binding)
-    return frames.answerer_reads(entry, given, own, local, binding)
+        return frames.dialler_reads(given, own, named, binding)
+    return frames.answerer_reads(given, own, local, binding)
 
 
 def positions(entry):

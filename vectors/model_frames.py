@@ -15,7 +15,6 @@ from model_wire import (
     is_uint,
     label_of,
     node_id,
-    object_shape,
 )
 
 HERE = Path(__file__).resolve().parent
@@ -346,7 +345,7 @@ def at(frame, check):
         raise Refused(refused.reason, at=frame, **{k: v for k, v in refused.more.items() if k != "field"}) from None
 
 
-def peer_of(fields, own):
+def peer_of(fields):
     if fields["profile"] != K.profile:
         raise Refused("profile_mismatch")
     if not ed25519.good_key(fields["key"]):
@@ -354,7 +353,7 @@ def peer_of(fields, own):
     return node_id(fields["key"])
 
 
-def dialler_reads(entry, frames, own, named, binding):
+def dialler_reads(frames, own, named, binding):
     """The dialler's checks on what the answerer sent it."""
 
     def challenge():
@@ -363,7 +362,7 @@ def dialler_reads(entry, frames, own, named, binding):
             if "refusal" in fields:
                 raise Refused("refused_by_station", refusal=fields["refusal"])
             raise Refused("unexpected_frame")
-        peer = peer_of(fields, own)
+        peer = peer_of(fields)
         if named is not None and peer != named:
             raise Refused("wrong_station")
         if peer == own:
@@ -392,7 +391,7 @@ def dialler_reads(entry, frames, own, named, binding):
     }
 
 
-def answerer_reads(entry, frames, own, limits, binding):
+def answerer_reads(frames, own, limits, binding):
     """The answerer's checks on what the dialler sent it."""
 
     def opener():
@@ -402,7 +401,7 @@ def answerer_reads(entry, frames, own, limits, binding):
 
     def connect():
         _, sent = read_frame(frames["connect"], ("connect",))
-        peer = peer_of(sent, own)
+        peer = peer_of(sent)
         if peer == own:
             raise Refused("own_link")
         _, challenged = read_frame(frames["challenge"], ("challenge",))
