@@ -6,29 +6,39 @@
 //!
 //! Looking and remembering are two calls, because a peer can lie between them: a forged copy is looked up and never recorded. An entry is
 //! found by the first 16 bytes of the publication's hash or by 16 bytes made of its signature, which cost no SHA-384 to make. An entry
-//! never moves: slots come into use one by one, and the index grows a group at a time, so growth never stops the world.
+//! never moves: slots come into use one by one, and the index grows a group at a time, so growth never stops the world. Entries wait for their
+//! end in lists by monotonic time, 16 s to a list, so that ended ones are found without looking for them; whether the wall has passed, too, is
+//! judged when a list is due, and an entry for which it has not waits in a later one.
 
 mod hashes;
 mod index;
 
 use core::fmt;
 
-pub use self::index::{Group, groups_for};
 use self::hashes::{Hashes, prefix};
+pub use self::index::{Group, groups_for};
 use self::index::{Index, Place};
 use crate::id::PublicationHash;
 use crate::rng::Rng;
 use crate::storage::Room;
 use crate::time::{Duration, Instant, Now, WallMs};
 
-/// Slots looked at for ended lives with each commit.
+/// Due entries looked at with each commit.
 const SWEPT_PER_COMMIT: usize = 4;
 
-/// Slots looked at before one that was never used is taken: what is over goes first, so that memory follows what is alive.
-const SWEPT_TO_STAY_SMALL: usize = 16;
-
-/// Slots looked at before a publication is refused.
+/// Due entries looked at before a publication is refused.
 const SWEPT_WHEN_FULL: usize = 256;
+
+/// How much longer an entry may be kept than it must be.
+const GRAIN: Duration = Duration::from_secs(16);
+
+/// Lists of waiting entries, one for each grain of the time to come. Their horizon, 136 minutes, is beyond the longest life there is.
+const WAITING: usize = 512;
+
+/// Lists of free slots: in the front half of those in use, and in the back half.
+const FREE_FRONT: usize = WAITING;
+const FREE_BACK: usize = WAITING + 1;
+const ALL_LISTS: usize = WAITING + 2;
 
 /// Slots a heap storage begins with, and those in use below which nothing is given back.
 const SMALLEST: usize = 64;
@@ -39,6 +49,9 @@ const LARGEST_STEP: usize = 65_536;
 /// No slot.
 const NONE: u32 = u32::MAX;
 
+/// From here on the neighbour before a slot is the head of a list.
+const HEADS: u32 = NONE - ALL_LISTS as u32;
+
 /// The two indexes of every entry.
 const BY_ID: usize = 0;
 const BY_SIGNATURE: usize = 1;
@@ -47,11 +60,12 @@ const BY_SIGNATURE: usize = 1;
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub struct Slot {
-    /// What the entry is found by, in each index; of a free slot, its neighbours in the list of free ones.
+    /// What the entry is found by, in each index.
     keys: [[u64; 2]; 2],
     until: WallMs,
-    at_least: Instant,
     seq: u64,
+    /// Neighbours in the list the slot is in.
+    links: [u32; 2],
     tag: u32,
     /// Odd while the slot holds an entry; changes with every use.
     mark: u32,
@@ -62,8 +76,8 @@ impl Slot {
     pub const EMPTY: Self = Self {
         keys: [[0; 2]; 2],
         until: WallMs::new(0),
-        at_least: Instant::ORIGIN,
         seq: 0,
+        links: [NONE; 2],
         tag: 0,
         mark: 0,
     };
@@ -71,11 +85,6 @@ impl Slot {
     #[inline]
     fn holds_entry(&self) -> bool {
         self.mark % 2 == 1
-    }
-
-    #[inline]
-    fn is_over(&self, now: Now) -> bool {
-        now.wall > self.until && now.mono >= self.at_least
     }
 }
 
@@ -168,10 +177,12 @@ pub struct Dedup<S, I, C> {
     /// Slots in use, from the first on.
     used: usize,
     len: usize,
-    /// Ends of the list of free slots among those in use.
-    free: u32,
-    free_last: u32,
-    hand: usize,
+    /// First slot of each list.
+    heads: [u32; ALL_LISTS],
+    /// The grain whose list is due or next.
+    grain: u64,
+    /// The latest time seen.
+    mono: Instant,
     room_hand: usize,
     /// Above the mark of every slot that was given back.
     marks_used: u32,
@@ -183,7 +194,7 @@ impl HeapDedup {
     /// allocated until the first entry. Slots grow by an eighth, at most 4 MiB at a time; the index doubles, is cleared in one go (11 MiB for a
     /// million entries) and taken over group by group. Both are given back as entries end.
     pub fn with_capacity(capacity: usize, max_tags: usize, rng: &mut Rng) -> Self {
-        let capacity = capacity.min(NONE as usize);
+        let capacity = capacity.min(HEADS as usize);
         Self::build(
             alloc::vec::Vec::new(),
             Room::heap(capacity),
@@ -205,7 +216,7 @@ where
     /// counter at all no publisher is held to its quarter.
     pub fn new(slots: S, groups: I, counts: C, rng: &mut Rng) -> Self {
         let suited = groups.as_ref().len() / 2 * index::LOAD;
-        let room = Room::fixed(slots.as_ref().len().min(suited).min(NONE as usize));
+        let room = Room::fixed(slots.as_ref().len().min(suited).min(HEADS as usize));
         let index = Index::new(groups, room.max);
         let counts_room = Room::fixed(counts.as_ref().len());
         Self::build(slots, room, index, counts, counts_room, rng)
@@ -228,9 +239,9 @@ where
             hashes: Hashes::new(rng),
             used: 0,
             len: 0,
-            free: NONE,
-            free_last: NONE,
-            hand: 0,
+            heads: [NONE; ALL_LISTS],
+            grain: 0,
+            mono: Instant::ORIGIN,
             room_hand: 0,
             marks_used: 0,
         }
@@ -258,25 +269,23 @@ where
     }
 
     /// Remembers a publication that was verified and is wanted, until the wall has passed `until` **and** as much monotonic time has gone by
-    /// as it had left now. One that is known already keeps its entry, until the later of both ends.
+    /// as it had left now, and at most 16 s longer. (Of a life beyond 136 minutes the monotonic half is held to that.) One that is known already keeps
+    /// its entry as it is: a repeat is no new sighting.
     ///
     /// # Errors
     /// [`Full`]; nothing changed but that ended entries may have gone.
     pub fn commit(&mut self, now: Now, new: NewEntry<'_>) -> Result<EntryRef, Full> {
-        let left = u64::try_from(new.until.since(now.wall)).unwrap_or(0);
-        let at_least = now.mono.saturating_add(Duration::from_millis(left));
         let id = prefix(new.id);
         if let Some(known) = self.find(BY_ID, id) {
-            let slot = &mut self.slots.as_mut()[known.index as usize];
-            slot.until = slot.until.max(new.until);
-            slot.at_least = slot.at_least.max(at_least);
             return Ok(known);
         }
-        self.sweep(now, SWEPT_PER_COMMIT);
+        // More when lists are overdue, so that a table that slept has caught up long before its horizon comes near.
+        let overdue = grains(now.mono)
+            .saturating_sub(self.grain)
+            .min(WAITING as u64);
+        self.sweep(now, SWEPT_PER_COMMIT + overdue as usize * 2);
         if self.len == self.room.max {
             self.sweep(now, SWEPT_WHEN_FULL);
-        } else if self.len == self.used {
-            self.sweep(now, SWEPT_TO_STAY_SMALL);
         }
         if self.len == self.room.max {
             return Err(Full::Table);
@@ -291,7 +300,6 @@ where
         let slot = &mut self.slots.as_mut()[index as usize];
         slot.keys = [id, new.signature.0];
         slot.until = new.until;
-        slot.at_least = at_least;
         slot.tag = new.tag;
         slot.seq = new.seq;
         slot.mark = slot.mark.wrapping_add(1);
@@ -302,6 +310,7 @@ where
             let place = self.place(which, index);
             self.index.insert(place, index);
         }
+        self.wait(index, now.wall);
         Ok(EntryRef { index, mark })
     }
 
@@ -323,26 +332,35 @@ where
         known
     }
 
-    /// Looks at the next `budget` slots and lets ended entries go; answers how many those were. Every commit does a little of this by itself:
-    /// call it from a timer, so that memory is given back when nothing comes any more.
+    /// Lets entries go whose life is over, looking at `budget` due ones at most; answers how many went. Every commit does a little of this by
+    /// itself: call it from a timer, every few seconds, so that memory is given back when nothing comes any more.
     pub fn sweep(&mut self, now: Now, budget: usize) -> usize {
+        self.mono = self.mono.max(now.mono);
+        let current = grains(self.mono);
+        // After a long sleep every list is due, and once round is enough.
+        self.grain = self.grain.max(current.saturating_sub(WAITING as u64 - 1));
         let before = self.len;
-        for _ in 0..budget.min(self.used) {
-            if self.hand >= self.used {
-                self.hand = 0;
+        for _ in 0..budget {
+            while self.grain < current && self.due() == NONE {
+                self.grain += 1;
             }
-            let slot = &self.slots.as_ref()[self.hand];
-            if slot.holds_entry() && slot.is_over(now) {
-                self.remove(self.hand as u32);
+            let index = self.due();
+            if index == NONE {
+                break;
             }
-            self.hand += 1;
+            if now.wall > self.slots.as_ref()[index as usize].until {
+                self.remove(index);
+            } else {
+                self.detach(index);
+                self.wait(index, now.wall);
+            }
         }
         self.give_back(budget);
         before - self.len
     }
 
-    /// Looks at `budget` slots, from where it stopped last, and forgets the entries that are over or `covered(tag, seq)` by something else the caller
-    /// remembers, such as a lane's edge. Answers how many went. For when [`commit`](Self::commit) said [`Full`].
+    /// Looks at `budget` slots, from where it stopped last, and forgets the entries that are `covered(tag, seq)` by something else the caller
+    /// remembers, such as a lane's edge, besides those whose life is over. Answers how many went. For when [`commit`](Self::commit) said [`Full`].
     pub fn make_room(
         &mut self,
         now: Now,
@@ -350,12 +368,13 @@ where
         mut covered: impl FnMut(u32, u64) -> bool,
     ) -> usize {
         let before = self.len;
+        self.sweep(now, budget);
         for _ in 0..budget.min(self.used) {
             if self.room_hand >= self.used {
                 self.room_hand = 0;
             }
             let slot = &self.slots.as_ref()[self.room_hand];
-            if slot.holds_entry() && (slot.is_over(now) || covered(slot.tag, slot.seq)) {
+            if slot.holds_entry() && covered(slot.tag, slot.seq) {
                 self.remove(self.room_hand as u32);
             }
             self.room_hand += 1;
@@ -363,7 +382,7 @@ where
         before - self.len
     }
 
-    /// Entries held, those included whose life ended since the hand last came by.
+    /// Entries held, those included whose life ended a moment ago.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -440,12 +459,52 @@ where
             let place = self.place(which, index);
             self.index.remove(place, index);
         }
+        self.detach(index);
         let slot = &mut self.slots.as_mut()[index as usize];
         slot.mark = slot.mark.wrapping_add(1);
         let tag = slot.tag;
         self.len -= 1;
         self.count(tag, -1);
-        self.put_free(index);
+        let front = (index as usize) < self.used / 2;
+        self.attach(if front { FREE_FRONT } else { FREE_BACK }, index);
+    }
+
+    /// The first entry of the list that is due or next.
+    fn due(&self) -> u32 {
+        self.heads[self.grain as usize % WAITING]
+    }
+
+    /// Puts an entry in the list that is due when as much monotonic time has gone by as its life has left on the wall.
+    fn wait(&mut self, index: u32, wall: WallMs) {
+        let until = self.slots.as_ref()[index as usize].until;
+        let left = u64::try_from(until.since(wall)).unwrap_or(0);
+        let over = self.mono.saturating_add(Duration::from_millis(left));
+        // The first grain that begins after the life is over; what is beyond the horizon is looked at again there.
+        let grain = grains(over).saturating_add(1);
+        let last = self.grain.saturating_add(WAITING as u64 - 1);
+        self.attach(grain.min(last) as usize % WAITING, index);
+    }
+
+    fn attach(&mut self, list: usize, index: u32) {
+        let first = self.heads[list];
+        let slots = self.slots.as_mut();
+        slots[index as usize].links = [HEADS + list as u32, first];
+        if first != NONE {
+            slots[first as usize].links[0] = index;
+        }
+        self.heads[list] = index;
+    }
+
+    fn detach(&mut self, index: u32) {
+        let slots = self.slots.as_mut();
+        let [before, after] = slots[index as usize].links;
+        match before.checked_sub(HEADS) {
+            Some(list) => self.heads[list as usize] = after,
+            None => slots[before as usize].links[1] = after,
+        }
+        if after != NONE {
+            slots[after as usize].links[0] = before;
+        }
     }
 
     fn count(&mut self, tag: u32, change: i32) {
@@ -462,10 +521,12 @@ where
 
     /// A slot for an entry: a free one, or the next one never used.
     fn take_slot(&mut self) -> Option<u32> {
-        if self.free != NONE {
-            let index = self.free;
-            self.take_free(index);
-            return Some(index);
+        for list in [FREE_FRONT, FREE_BACK] {
+            let index = self.heads[list];
+            if index != NONE {
+                self.detach(index);
+                return Some(index);
+            }
         }
         let slots = self.slots.as_ref().len();
         if self.used == slots {
@@ -483,7 +544,7 @@ where
     }
 
     /// Gives slots at the end back, at most `budget`, when less than half of those in use hold entries and the last ones hold none. Free slots in
-    /// the front half are taken first (see `put_free`), so the end empties as lives end there.
+    /// the front half are taken first, so the end empties as lives end there.
     fn give_back(&mut self, budget: usize) {
         if !self.room.grows {
             return;
@@ -496,7 +557,7 @@ where
             if self.slots.as_ref()[last].holds_entry() {
                 break;
             }
-            self.take_free(last as u32);
+            self.detach(last as u32);
             // Even, and above every mark this slot had: a reference to it stays dead when the slot comes back.
             self.marks_used = self.marks_used.max(self.slots.as_ref()[last].mark);
             self.used = last;
@@ -512,35 +573,10 @@ where
             }
         }
     }
+}
 
-    fn put_free(&mut self, index: u32) {
-        let to_front = self.len * 2 >= self.used || (index as usize) < self.used / 2;
-        let (before, after) = if to_front {
-            (NONE, self.free)
-        } else {
-            (self.free_last, NONE)
-        };
-        self.slots.as_mut()[index as usize].keys[0] = [u64::from(before), u64::from(after)];
-        self.join(before, index);
-        self.join(index, after);
-    }
-
-    fn take_free(&mut self, index: u32) {
-        let [before, after] = self.slots.as_ref()[index as usize].keys[0];
-        self.join(before as u32, after as u32);
-    }
-
-    /// Makes two free slots neighbours; `NONE` stands for the end of the list on that side.
-    fn join(&mut self, before: u32, after: u32) {
-        match self.slots.as_mut().get_mut(before as usize) {
-            Some(slot) if before != NONE => slot.keys[0][1] = u64::from(after),
-            _ => self.free = after,
-        }
-        match self.slots.as_mut().get_mut(after as usize) {
-            Some(slot) if after != NONE => slot.keys[0][0] = u64::from(before),
-            _ => self.free_last = before,
-        }
-    }
+fn grains(mono: Instant) -> u64 {
+    mono.as_micros() / GRAIN.as_micros() as u64
 }
 
 /// Which counter a tag has among `len`, of which there may once be `max`.
