@@ -172,7 +172,7 @@ impl LinkIo {
     /// What ended the link.
     pub fn handle_read(
         &mut self,
-        machine: &mut impl Machine,
+        machine: &mut (impl Machine + ?Sized),
         now: Now,
     ) -> Result<Intake, LinkError> {
         let intake = machine.handle_input(now, self.link, &mut self.input)?;
@@ -184,7 +184,7 @@ impl LinkIo {
     }
 
     /// Gathers frames for one write, unless an earlier write is still under way. True when there is something to write.
-    pub fn fill(&mut self, machine: &mut impl Machine) -> bool {
+    pub fn fill(&mut self, machine: &mut (impl Machine + ?Sized)) -> bool {
         if self.has_pending() {
             return true;
         }
@@ -245,7 +245,7 @@ impl LinkIo {
     }
 
     /// The transport took so many bytes of what `chunks` showed.
-    pub fn wrote(&mut self, machine: &mut impl Machine, now: Now, bytes: usize) {
+    pub fn wrote(&mut self, machine: &mut (impl Machine + ?Sized), now: Now, bytes: usize) {
         let mut left = bytes;
         while let Some(piece) = self.pieces.get(self.piece) {
             let rest = piece.len() - self.offset;

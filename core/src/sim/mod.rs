@@ -1,12 +1,15 @@
-//! The simulation's own keys (feature `sim`).
+//! The simulation (feature `sim`): its own keys, and a network on a clock moved by hand.
 //!
 //! Decides: a fake profile whose signatures are cheap, so that a simulated day is spent in the machines and not in curve arithmetic.
 //! Leaves to others: real keys. Believes: no clock. Bounded by: fixed sizes.
 //!
 //! A machine built with [`FAKE_PROFILE`] accepts no other profile, and no machine built with another accepts this one.
 
+mod net;
+
 use sha2::{Digest, Sha256};
 
+pub use self::net::{Net, START, entropy};
 use crate::crypto::{Profile, SignError, Signer};
 
 /// A keyed hash in place of signatures. Anyone can forge it: for simulations alone.
