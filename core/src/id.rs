@@ -85,6 +85,11 @@ fn read_hex(text: &str, out: &mut [u8]) -> Result<(), BadHex> {
 }
 
 impl RealmId {
+    /// Whether a realm may be called so: 1 to 255 bytes.
+    pub const fn is_name(name: &str) -> bool {
+        matches!(name.len(), 1..=255)
+    }
+
     /// The realm called `name`, taken as it is, not normalised. A name has 1 to 255 bytes; longer or shorter ones have an id like any
     /// other, and nobody to share it with.
     pub fn of_name(name: &str) -> Self {

@@ -254,7 +254,7 @@ impl<'a> Name<'a> {
         name: &'a str,
         version: u32,
     ) -> Result<Self, NameFault> {
-        Self::build(realm, REALM, REALM, domain, name, version)
+        Self::build(Tier::Realm, realm, REALM, REALM, domain, name, version)
     }
 
     /// A hope of the whole realm: the same text as the fact, for the reader's sake.
@@ -281,7 +281,7 @@ impl<'a> Name<'a> {
         name: &'a str,
         version: u32,
     ) -> Result<Self, NameFault> {
-        Self::build(realm, org, ORG, domain, name, version)
+        Self::build(Tier::Org, realm, org, ORG, domain, name, version)
     }
 
     /// A hope of one organisation: the same text as the fact.
@@ -310,11 +310,7 @@ impl<'a> Name<'a> {
         name: &'a str,
         version: u32,
     ) -> Result<Self, NameFault> {
-        // The application tier is the one without sentinels; those have builders of their own.
-        if app == ORG || app == REALM {
-            return Err(NameFault::Tier(Segment::App));
-        }
-        Self::build(realm, org, app, domain, name, version)
+        Self::build(Tier::App, realm, org, app, domain, name, version)
     }
 
     /// A hope of one application: the same text as the fact.
@@ -333,6 +329,7 @@ impl<'a> Name<'a> {
     }
 
     fn build(
+        tier: Tier,
         realm: &'a str,
         org: &'a str,
         app: &'a str,
@@ -354,7 +351,7 @@ impl<'a> Name<'a> {
         if version == 0 {
             return Err(NameFault::Version);
         }
-        built.check()?;
+        built.check(tier)?;
         Ok(built)
     }
 
@@ -388,28 +385,27 @@ impl<'a> Name<'a> {
             name,
             version,
         };
-        parsed.check()?;
+        let tier = match (org, app) {
+            (REALM, REALM) => Tier::Realm,
+            (REALM, _) => return Err(NameFault::Tier(Segment::App)),
+            (_, REALM) | (ORG, _) => return Err(NameFault::Tier(Segment::Org)),
+            (_, ORG) => Tier::Org,
+            _ => Tier::App,
+        };
+        parsed.check(tier)?;
         Ok(parsed)
     }
 
-    /// Tiers, then segments in order.
-    fn check(&self) -> Result<(), NameFault> {
-        match (self.org, self.app) {
-            (REALM, REALM) => {}
-            (REALM, _) => return Err(NameFault::Tier(Segment::App)),
-            (_, REALM) | (ORG, _) => return Err(NameFault::Tier(Segment::Org)),
-            _ => {}
-        }
-        let sentinel = |text| text == REALM || text == ORG;
-        for (segment, text, may_be_sentinel) in [
+    /// The first segment that breaks the rule. Where the tier has a sentinel, that stands already.
+    fn check(&self, tier: Tier) -> Result<(), NameFault> {
+        for (segment, text, sentinel) in [
             (Segment::Realm, self.realm, false),
-            (Segment::Org, self.org, true),
-            (Segment::App, self.app, true),
+            (Segment::Org, self.org, tier == Tier::Realm),
+            (Segment::App, self.app, tier != Tier::App),
             (Segment::Domain, self.domain, false),
             (Segment::Name, self.name, false),
         ] {
-            let stands = is_segment(text) || (may_be_sentinel && sentinel(text));
-            if !stands {
+            if !sentinel && !is_segment(text) {
                 return Err(NameFault::Segment(segment));
             }
         }

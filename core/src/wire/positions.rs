@@ -22,13 +22,17 @@ pub struct LanePosition {
     pub topic: Box<str>,
     /// Which numbering.
     pub epoch: u64,
-    /// All up to this one was delivered.
+    /// All up to this one was delivered; 0 when none was.
     pub seq: u64,
 }
 
 impl LanePosition {
     fn order(&self) -> (&NodeId, &str, u64) {
         (&self.publisher, &self.topic, self.epoch)
+    }
+
+    fn before(&self, other: &Self) -> bool {
+        self.order() < other.order()
     }
 }
 
@@ -41,28 +45,40 @@ pub struct StationPosition {
     pub position: Position,
 }
 
+impl StationPosition {
+    fn before(&self, other: &Self) -> bool {
+        self.station < other.station
+    }
+}
+
 /// Why bytes are no committed positions: they are not those that were exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum PositionsFault {
+    /// A value of the wrong kind, shape or range; or lanes or stations that are not sorted, or stand twice.
+    BadField,
+    /// Another version than 1.
+    BadVersion,
     /// They break the CBOR rule.
     Cbor(CborFault),
-    /// A key is missing or unknown, or a value is of the wrong kind or range.
-    Malformed,
-    /// Lanes or stations are not sorted, or one occurs twice.
-    Order,
-    /// Another version than 1.
-    Version,
+    /// A key is missing.
+    MissingField,
+    /// They are no map.
+    NotAMap,
+    /// A key that is none of the three.
+    UnknownField,
 }
 
 impl PositionsFault {
-    /// Its text.
+    /// Its text, as in WIRE.md.
     pub const fn text(self) -> &'static str {
         match self {
+            Self::BadField => "bad_field",
+            Self::BadVersion => "bad_version",
             Self::Cbor(fault) => fault.text(),
-            Self::Malformed => "malformed",
-            Self::Order => "order",
-            Self::Version => "bad_version",
+            Self::MissingField => "missing_field",
+            Self::NotAMap => "not_a_map",
+            Self::UnknownField => "unknown_field",
         }
     }
 }
@@ -129,35 +145,51 @@ impl Positions {
     /// When it is not that.
     pub fn decode(bytes: &[u8]) -> Result<Self, PositionsFault> {
         cbor::check(bytes, false).map_err(PositionsFault::Cbor)?;
-        let (mut lanes, mut version, mut stations) = (None, None, None);
         let entries = Reader::new(bytes).entries();
-        let mut entries = entries.ok_or(PositionsFault::Malformed)?;
-        while let Some(entry) = entries.next_entry() {
-            match entry {
-                Some((b"lanes", value)) => lanes = Some(value),
-                Some((b"version", value)) => version = Some(value),
-                Some((b"stations", value)) => stations = Some(value),
-                _ => return Err(PositionsFault::Malformed),
+        let entries = entries.ok_or(PositionsFault::NotAMap)?;
+        let mut version = None;
+        let mut all = entries;
+        while let Some(entry) = all.next_entry() {
+            let (key, value) = entry.ok_or(PositionsFault::BadField)?;
+            if key == b"version" {
+                version = Some(value);
             }
         }
-        match version {
-            Some(Value::Unsigned(1)) => {}
-            Some(_) => return Err(PositionsFault::Version),
-            None => return Err(PositionsFault::Malformed),
+        if version.ok_or(PositionsFault::MissingField)? != Value::Unsigned(VERSION.into()) {
+            return Err(PositionsFault::BadVersion);
         }
-        let lanes = list(lanes, lane).ok_or(PositionsFault::Malformed)?;
-        let stations = list(stations, station).ok_or(PositionsFault::Malformed)?;
-        let sorted = lanes.is_sorted_by(|a, b| a.order() < b.order())
-            && stations.is_sorted_by(|a, b| a.station < b.station);
-        if !sorted {
-            return Err(PositionsFault::Order);
+        let (mut lanes, mut stations) = (None, None);
+        let mut all = entries;
+        while let Some(Some(entry)) = all.next_entry() {
+            match entry {
+                (b"version", _) => {}
+                (b"lanes", value) => lanes = Some(list(value, lane, LanePosition::before)?),
+                (b"stations", value) => {
+                    stations = Some(list(value, station, StationPosition::before)?);
+                }
+                _ => return Err(PositionsFault::UnknownField),
+            }
         }
-        Ok(Self { lanes, stations })
+        Ok(Self {
+            lanes: lanes.ok_or(PositionsFault::MissingField)?,
+            stations: stations.ok_or(PositionsFault::MissingField)?,
+        })
     }
 }
 
-fn list<T>(value: Option<Value<'_>>, read: fn(Value<'_>) -> Option<T>) -> Option<Vec<T>> {
-    let Some(Value::Array(bytes)) = value else {
+/// An array whose items are well formed and strictly sorted.
+fn list<T>(
+    value: Value<'_>,
+    read: fn(Value<'_>) -> Option<T>,
+    before: fn(&T, &T) -> bool,
+) -> Result<Vec<T>, PositionsFault> {
+    items(value, read)
+        .filter(|items| items.is_sorted_by(before))
+        .ok_or(PositionsFault::BadField)
+}
+
+fn items<T>(value: Value<'_>, read: fn(Value<'_>) -> Option<T>) -> Option<Vec<T>> {
+    let Value::Array(bytes) = value else {
         return None;
     };
     let mut reader = Reader::new(bytes);
@@ -171,7 +203,7 @@ fn lane(value: Value<'_>) -> Option<LanePosition> {
     let (mut seq, mut epoch, mut topic, mut publisher) = (None, None, None, None);
     while let Some(entry) = entries.next_entry() {
         match entry? {
-            (b"seq", value) => seq = Some(fields::id(value)?),
+            (b"seq", value) => seq = Some(fields::uint(value)?),
             (b"epoch", value) => epoch = Some(fields::id(value)?),
             (b"topic", value) => {
                 let text = value.text()?;
