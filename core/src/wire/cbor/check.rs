@@ -110,6 +110,11 @@ fn walk_with<const N: usize>(
         }
         let is_key = level.map && level.left & 1 == 0;
         level.left -= 1;
+        // What the payload may hold, the key after it may not.
+        let top_key = is_key && depth == 1 && simples == Simples::InPayload;
+        if top_key {
+            allowed = false;
+        }
 
         let item = rest;
         let Some((&first, after)) = rest.split_first() else {
@@ -208,7 +213,7 @@ fn walk_with<const N: usize>(
                 refuse!(KeyOrder);
             }
             level.previous = key;
-            if depth == 1 && simples == Simples::InPayload {
+            if top_key {
                 allowed = key == PAYLOAD_KEY;
             }
         }
