@@ -4,7 +4,8 @@ use serde_json::{Value as Json, json};
 use tidings::LinkError;
 use tidings::wire::object::Object;
 use tidings::wire::{
-    Frame, Hello, InterestEntries, InterestEntry, Phase, Position, ResumeOutcome, Split, next_frame,
+    Frame, HANDSHAKE_CAP, Hello, InterestEntries, InterestEntry, Phase, Position, ResumeOutcome,
+    Split, next_frame,
 };
 
 use crate::{Verdict, bytes_of, refuse, run, text, to_hex};
@@ -19,7 +20,10 @@ fn frames() {
 
 fn stream(entry: &Json) -> Verdict {
     let bytes = bytes_of(entry, "hex");
-    let cap = entry["max_frame"].as_u64().unwrap() as u32;
+    let cap = match entry["handshake_ended"].as_bool().unwrap() {
+        true => entry["max_frame"].as_u64().unwrap() as u32,
+        false => HANDSHAKE_CAP,
+    };
     let (mut rest, mut frames) = (bytes.as_slice(), Vec::new());
     loop {
         match next_frame(rest, cap) {

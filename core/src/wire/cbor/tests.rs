@@ -198,7 +198,7 @@ proptest! {
                 }
             }
         }
-        let _ = Reader::new(&bytes).skip();
+        prop_assert!(Reader::new(&bytes).skip().is_none_or(|item| bytes.starts_with(item)));
     }
 
     #[test]
