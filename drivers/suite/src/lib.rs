@@ -1,1 +1,152 @@
-//! The black-box suite every tidings driver passes.
+//! The black-box suite every driver passes.
+//!
+//! Decides: what an application sees, whatever the driver. Leaves to others: the inside of drivers, which their own tests look at. Believes:
+//! the wall clock of the host, through generous timeouts. Bounded by: each case ends by itself within a minute.
+//!
+//! A driver implements [`Driver`] in a test and writes `tidings_suite::suite!(ItsDriver);`: each case becomes a test of its own.
+
+mod cases;
+mod kit;
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use tidings::crypto::SecretKey;
+use tidings::{Item, Outcome, Publish, Refusal, Subscribe};
+
+pub use cases::*;
+
+/// What a driver shows the suite. Every method blocks, for a bounded time.
+///
+/// Dropping a subscription must unsubscribe. Dropping a node or a station may close it in the background.
+pub trait Driver: Sized + 'static {
+    /// A running station.
+    type Station;
+    /// A running node.
+    type Node;
+    /// A subscription of a node.
+    type Subscription;
+    /// Why something did not start. Its text is for people.
+    type Error: Debug + ToString;
+
+    /// A driver of its own for one case.
+    fn new() -> Self;
+
+    /// Starts a station that listens at `at`, `HOST:PORT`.
+    ///
+    /// # Errors
+    /// When it cannot.
+    fn start_station(&self, key: SecretKey, at: &str) -> Result<Self::Station, Self::Error>;
+
+    /// Its address, as `start_node` takes it.
+    fn station_address(&self, station: &Self::Station) -> String;
+
+    /// Drops the station's sockets without a goodbye, its listener too, before it returns.
+    fn kill_station(&self, station: Self::Station);
+
+    /// Closes a station: goodbyes first.
+    fn close_station(&self, station: Self::Station);
+
+    /// Starts a node that dials these stations, with every other setting at its default.
+    ///
+    /// # Errors
+    /// When it cannot.
+    fn start_node(&self, key: SecretKey, stations: &[String]) -> Result<Self::Node, Self::Error>;
+
+    /// Waits until so many links are up. False when they are not in time.
+    fn connected(&self, node: &Self::Node, stations: usize, within: Duration) -> bool;
+
+    /// Closes a node: goodbyes first, streams end.
+    fn close_node(&self, node: Self::Node);
+
+    /// Subscribes.
+    ///
+    /// # Errors
+    /// As the core refuses.
+    fn subscribe(
+        &self,
+        node: &Self::Node,
+        request: Subscribe,
+    ) -> Result<Self::Subscription, Refusal>;
+
+    /// Waits until so many stations accepted it. False when they have not in time.
+    fn carried(
+        &self,
+        subscription: &mut Self::Subscription,
+        stations: usize,
+        within: Duration,
+    ) -> bool;
+
+    /// The next item; `None` when none came in time or the stream has ended.
+    fn next(&self, subscription: &mut Self::Subscription, within: Duration) -> Option<Item>;
+
+    /// Publishes and waits for the outcome, and for room first where there is none.
+    ///
+    /// # Errors
+    /// As the core refuses.
+    fn publish(&self, node: &Self::Node, request: Publish) -> Result<Outcome, Refusal>;
+}
+
+/// Writes one `#[test]` per case for a [`Driver`].
+#[macro_export]
+macro_rules! suite {
+    ($driver:ty) => {
+        $crate::__each_case! { tests $driver }
+    };
+}
+
+/// The one list of cases. `$then` is another arm of this macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __each_case {
+    ($then:ident $($arguments:tt)*) => {
+        $crate::__each_case! { @$then [$($arguments)*]
+            a_bad_address_is_refused
+            a_connection_of_garbage_ends_only_its_own_link
+            a_fact_of_256_kib_arrives_whole
+            a_filter_hears_every_topic_it_matches
+            a_publisher_outside_the_sources_is_refused
+            a_reader_that_never_reads_changes_nothing_for_another
+            a_station_port_in_use_is_said
+            a_taken_down_station_is_a_notice
+            as_arrives_delivers_each_once
+            closing_ends_every_stream
+            dropping_a_subscription_ends_its_delivery
+            facts_come_in_order_and_once_over_two_stations
+            killing_one_of_two_stations_loses_nothing
+            latest_only_never_goes_back
+            one_fact_arrives
+            outcomes_tell_routed_from_no_subscriber
+            publishing_without_a_station_is_refused
+            the_last_station_gone_interrupts_and_its_return_ends_the_interruption
+            two_subscriptions_on_one_topic_hear_the_same
+        }
+    };
+    (@tests [$driver:ty] $($case:ident)*) => {
+        $(
+            #[test]
+            fn $case() {
+                $crate::$case(&<$driver as $crate::Driver>::new());
+            }
+        )*
+    };
+    (@list [$driver:ty] $($case:ident)*) => {
+        &[$((stringify!($case), $crate::$case::<$driver> as fn(&$driver))),*]
+    };
+}
+
+/// A case: its name, and what it does to a driver.
+pub type Case<D> = (&'static str, fn(&D));
+
+/// Every case, for drivers that run them in another way than through [`suite!`].
+pub fn cases<D: Driver>() -> &'static [Case<D>] {
+    __each_case! { list D }
+}
+
+/// Runs every case, each with a driver of its own, and names each first.
+pub fn run<D: Driver>() {
+    for (name, case) in cases::<D>() {
+        println!("{name}");
+        case(&D::new());
+    }
+}

@@ -1,1 +1,36 @@
-//! The tokio driver of tidings.
+//! The tokio driver of tidings: nodes and stations over loopback TCP.
+//!
+//! Decides: when sockets, clocks and randomness are used. Leaves to others: every rule of tidings, which is the core's. Believes: the
+//! operating system's clocks (`clock.rs`). Bounded by: the core's limits; the driver adds no queue of its own.
+//!
+//! A [`Node`] or a [`StationServer`] is one machine of the core behind one mutex that is held for one call at a time, a task per link and
+//! one for the timer. Subscriptions read straight from the core, so that its bound, its `Lagged` and their place in the stream hold.
+//!
+//! ```
+#![doc = include_str!("../examples/hello.rs")]
+//! ```
+
+#![allow(
+    clippy::result_large_err,
+    reason = "a refused call gives its argument back whole"
+)]
+
+mod address;
+mod clock;
+mod counters;
+mod engine;
+mod error;
+mod link;
+mod node;
+mod publish;
+mod random;
+mod server;
+mod subscription;
+
+pub use address::AddressError;
+pub use counters::IoCounters;
+pub use error::{StartError, WaitError};
+pub use node::{Node, NodeBuilder};
+pub use publish::{PUBLISH_PATIENCE, Pending};
+pub use server::{StationServer, StationServerBuilder};
+pub use subscription::Subscription;

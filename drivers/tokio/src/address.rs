@@ -1,0 +1,289 @@
+//! Addresses as people write them.
+//!
+//! Decides: which addresses plain TCP may use: loopback alone, because nothing on the wire is encrypted and an unpinned station is
+//! anybody. Leaves to others: connecting. Believes: no clock. Bounded by: one resolution per address, when it is named; what it gave is
+//! what is used.
+
+use core::fmt;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+
+use tidings::NodeId;
+
+/// A station's address: `tcp://HOST:PORT`, or `tcp://NODE_ID@HOST:PORT` to accept no other station there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StationAddress {
+    /// Loopback addresses, in the order to try them. Never empty.
+    pub(crate) sockets: Vec<SocketAddr>,
+    /// The station expected there.
+    pub(crate) pin: Option<NodeId>,
+}
+
+/// What is wrong with an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AddressError {
+    /// What stands before the `@` is not a node id.
+    BadNodeId {
+        /// The address as given.
+        address: String,
+    },
+    /// The port is not a number from 0 to 65,535.
+    BadPort {
+        /// The address as given.
+        address: String,
+    },
+    /// There is no port.
+    MissingPort {
+        /// The address as given.
+        address: String,
+    },
+    /// It is not on this host, and plain TCP is not for networks.
+    NotLoopback {
+        /// The address as given.
+        address: String,
+        /// What it means here.
+        resolved: IpAddr,
+    },
+    /// The host's name means nothing here.
+    UnknownHost {
+        /// The address as given.
+        address: String,
+    },
+    /// The part before `://` is missing or names no transport of this driver.
+    UnknownScheme {
+        /// The address as given.
+        address: String,
+    },
+}
+
+impl fmt::Display for AddressError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadNodeId { address } => write!(
+                f,
+                "bad node id in {address}: 64 hex digits stand before the @; the station prints its own when it starts"
+            ),
+            Self::BadPort { address } => {
+                write!(
+                    f,
+                    "bad port in {address}: a number from 0 to 65535; write tcp://127.0.0.1:7400"
+                )
+            }
+            Self::MissingPort { address } => {
+                write!(
+                    f,
+                    "no port in {address}: add one; write tcp://127.0.0.1:7400"
+                )
+            }
+            Self::NotLoopback { address, resolved } => write!(
+                f,
+                "{address} is {resolved}, which is not this host: plain TCP is neither encrypted nor bound to the station's key, \
+                 so it is for loopback alone; use 127.0.0.1, or bring the station here with a tunnel"
+            ),
+            Self::UnknownHost { address } => {
+                write!(
+                    f,
+                    "unknown host in {address}: its name does not resolve; use 127.0.0.1"
+                )
+            }
+            Self::UnknownScheme { address } => {
+                write!(
+                    f,
+                    "unknown scheme in {address}: only tcp:// is known; write tcp://127.0.0.1:7400"
+                )
+            }
+        }
+    }
+}
+
+impl core::error::Error for AddressError {}
+
+impl StationAddress {
+    /// Reads and resolves `text`. A name blocks while it is looked up; numbers do not.
+    pub(crate) fn parse(text: &str) -> Result<Self, AddressError> {
+        let address = || text.to_owned();
+        let Some(rest) = text.strip_prefix("tcp://") else {
+            return Err(AddressError::UnknownScheme { address: address() });
+        };
+        let (pin, host_port) = match rest.rsplit_once('@') {
+            None => (None, rest),
+            Some((id, rest)) => match id.parse() {
+                Ok(id) => (Some(id), rest),
+                Err(_) => return Err(AddressError::BadNodeId { address: address() }),
+            },
+        };
+        Ok(Self {
+            sockets: loopback(text, host_port)?,
+            pin,
+        })
+    }
+}
+
+/// Reads what a station is to listen on: `HOST:PORT`, with or without `tcp://`.
+pub(crate) fn listen(text: &str) -> Result<SocketAddr, AddressError> {
+    let host_port = match text.split_once("://") {
+        None => text,
+        Some(("tcp", rest)) => rest,
+        Some(_) => {
+            return Err(AddressError::UnknownScheme {
+                address: text.to_owned(),
+            });
+        }
+    };
+    let sockets = loopback(text, host_port)?;
+    sockets
+        .first()
+        .copied()
+        .ok_or_else(|| AddressError::UnknownHost {
+            address: text.to_owned(),
+        })
+}
+
+fn loopback(text: &str, host_port: &str) -> Result<Vec<SocketAddr>, AddressError> {
+    let address = || text.to_owned();
+    let host_port = host_port.strip_suffix('/').unwrap_or(host_port);
+    // The last colon of `[::1]` belongs to the address.
+    let (host, port) = match host_port.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port),
+        _ => return Err(AddressError::MissingPort { address: address() }),
+    };
+    if port.is_empty() {
+        return Err(AddressError::MissingPort { address: address() });
+    }
+    let Ok(port) = port.parse::<u16>() else {
+        return Err(AddressError::BadPort { address: address() });
+    };
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host);
+    let sockets: Vec<SocketAddr> = match bare.parse::<IpAddr>() {
+        Ok(ip) => vec![SocketAddr::new(ip, port)],
+        Err(_) if host.is_empty() => Vec::new(),
+        Err(_) => (host, port)
+            .to_socket_addrs()
+            .map(Iterator::collect)
+            .unwrap_or_default(),
+    };
+    if sockets.is_empty() {
+        return Err(AddressError::UnknownHost { address: address() });
+    }
+    // One address elsewhere is enough: a name must not lead out on a bad day.
+    match sockets
+        .iter()
+        .find(|socket| !socket.ip().to_canonical().is_loopback())
+    {
+        Some(away) => Err(AddressError::NotLoopback {
+            address: address(),
+            resolved: away.ip(),
+        }),
+        None => Ok(sockets),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> AddressError {
+        StationAddress::parse(text).unwrap_err()
+    }
+
+    #[test]
+    fn loopback_numbers_are_taken_as_they_are() {
+        let four = StationAddress::parse("tcp://127.0.0.1:7400").unwrap();
+        assert_eq!(four.sockets, ["127.0.0.1:7400".parse().unwrap()]);
+        assert_eq!(four.pin, None);
+        let six = StationAddress::parse("tcp://[::1]:7400/").unwrap();
+        assert_eq!(six.sockets, ["[::1]:7400".parse().unwrap()]);
+        assert_eq!(
+            listen("127.0.0.1:0").unwrap(),
+            "127.0.0.1:0".parse().unwrap()
+        );
+        assert_eq!(
+            listen("tcp://127.0.0.1:0").unwrap(),
+            "127.0.0.1:0".parse().unwrap()
+        );
+    }
+
+    #[test]
+    fn a_node_id_before_the_at_pins() {
+        let id = NodeId::new([7; 32]);
+        let pinned = StationAddress::parse(&format!("tcp://{id}@127.0.0.1:7400")).unwrap();
+        assert_eq!(pinned.pin, Some(id));
+    }
+
+    #[test]
+    fn each_mistake_has_its_own_answer() {
+        assert!(matches!(
+            refused("127.0.0.1:7400"),
+            AddressError::UnknownScheme { .. }
+        ));
+        assert!(matches!(
+            refused("https://127.0.0.1:7400"),
+            AddressError::UnknownScheme { .. }
+        ));
+        assert!(matches!(
+            refused("tcp://12@127.0.0.1:1"),
+            AddressError::BadNodeId { .. }
+        ));
+        assert!(matches!(
+            refused("tcp://127.0.0.1"),
+            AddressError::MissingPort { .. }
+        ));
+        assert!(matches!(
+            refused("tcp://127.0.0.1:"),
+            AddressError::MissingPort { .. }
+        ));
+        assert!(matches!(
+            refused("tcp://[::1]"),
+            AddressError::MissingPort { .. }
+        ));
+        assert!(matches!(
+            refused("tcp://127.0.0.1:65536"),
+            AddressError::BadPort { .. }
+        ));
+        assert!(matches!(
+            refused("tcp://:7400"),
+            AddressError::UnknownHost { .. }
+        ));
+        assert!(matches!(
+            listen("udp://127.0.0.1:1"),
+            Err(AddressError::UnknownScheme { .. })
+        ));
+    }
+
+    #[test]
+    fn plain_tcp_stays_on_this_host() {
+        for away in [
+            "192.0.2.1",
+            "0.0.0.0",
+            "[2001:db8::1]",
+            "[::]",
+            "[::ffff:192.0.2.1]",
+        ] {
+            let refused = refused(&format!("tcp://{away}:7400"));
+            assert!(
+                matches!(refused, AddressError::NotLoopback { .. }),
+                "{away}"
+            );
+        }
+        assert!(StationAddress::parse("tcp://[::ffff:127.0.0.1]:7400").is_ok());
+    }
+
+    #[test]
+    fn every_answer_says_what_to_write() {
+        for text in [
+            "x",
+            "tcp://a@127.0.0.1:1",
+            "tcp://127.0.0.1",
+            "tcp://192.0.2.1:1",
+        ] {
+            let said = refused(text).to_string();
+            assert!(
+                said.contains(text) && said.len() > text.len() + 30,
+                "{said}"
+            );
+        }
+    }
+}

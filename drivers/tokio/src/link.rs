@@ -1,0 +1,260 @@
+//! One link's task: a socket on one side, the engine on the other.
+//!
+//! Decides: when to read, to write and to wait. Leaves to others: what bytes mean (`tidings::pump`). Believes: tokio's timer, for the second
+//! a closing link is given. Bounded by: one read and one write between two looks at the machine; the buffers of `LinkIo`.
+//!
+//! A blocked write does not stop reading, and a paused reader does not stop writing.
+
+use std::future::pending;
+use std::io::{ErrorKind, IoSlice};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidings::Intake;
+use tidings::code::CloseReason;
+use tidings::pump::{LinkIo, Machine};
+use tokio::io::{AsyncWriteExt, Interest};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::IoCounters;
+use crate::engine::{Host, Life, Seat};
+
+/// How long a closing link may take to write what is left and to hear the other side close.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
+/// Slices in one write.
+const SLICES: usize = 128;
+/// When to look again for a rate budget whose deadline is not known.
+const LATER: Duration = Duration::from_millis(10);
+
+/// What the machine said to one look.
+struct Look {
+    /// There is something to write.
+    pending: bool,
+    killed: bool,
+    /// When a spent rate budget comes back.
+    later: Duration,
+}
+
+struct Task<H: Host> {
+    seat: Seat<H>,
+    stream: TcpStream,
+    io: LinkIo,
+    /// Bytes written since the machine last heard of it.
+    wrote: usize,
+    /// Whether there are bytes the machine has not seen.
+    fresh: bool,
+    intake: Intake,
+    /// The machine takes nothing more from this link.
+    deaf: bool,
+    /// The socket takes nothing more.
+    mute: bool,
+    /// The socket brings nothing more.
+    ended: bool,
+    /// Why the link is being closed.
+    closing: Option<CloseReason>,
+    /// Until when a link that is closing, or whose other side is gone, is kept.
+    close_at: Option<Instant>,
+    shut: bool,
+    /// When an artificially delayed write may go.
+    write_at: Option<Instant>,
+    /// What the socket did since the last look.
+    counters: IoCounters,
+}
+
+/// Runs a link until its end.
+pub(crate) async fn run<H: Host>(seat: Seat<H>, stream: TcpStream, wake: Arc<Notify>) {
+    let io = LinkIo::new(seat.link);
+    let mut task = Task {
+        seat,
+        stream,
+        io,
+        wrote: 0,
+        fresh: false,
+        intake: Intake::Open,
+        deaf: false,
+        mute: false,
+        ended: false,
+        closing: None,
+        close_at: None,
+        shut: false,
+        write_at: None,
+        counters: IoCounters::default(),
+    };
+    loop {
+        let look = task.look();
+        if look.killed || task.over(&look).await {
+            return;
+        }
+        let moved = task.read() | task.write(&look);
+        if moved {
+            tokio::task::consume_budget().await;
+        } else {
+            task.wait(&look, &wake).await;
+        }
+    }
+}
+
+impl<H: Host> Task<H> {
+    /// One locked turn: reports the last write, hands in the last read, gathers the next write.
+    fn look(&mut self) -> Look {
+        let engine = Arc::clone(&self.seat.engine);
+        let link = self.seat.link;
+        let look = engine.with_own(link, |state, now| {
+            state.io.add(std::mem::take(&mut self.counters));
+            self.closing = state.closing(link);
+            let wrote = std::mem::take(&mut self.wrote);
+            let fresh = std::mem::take(&mut self.fresh);
+            if wrote > 0 {
+                self.io.wrote(state.host.machine(), now, wrote);
+            }
+            if !self.deaf && (fresh || self.intake != Intake::Open) {
+                match self.io.handle_read(state.host.machine(), now) {
+                    Ok(intake) => self.intake = intake,
+                    // The machine has queued its goodbye and asked for the link to be closed.
+                    Err(_) => (self.deaf, self.intake) = (true, Intake::Open),
+                }
+                state.set_paused(link, self.intake == Intake::Paused);
+            }
+            let later = match state.host.machine().poll_timeout() {
+                Some(at) => at.saturating_since(now.mono).max(Duration::from_millis(1)),
+                None => LATER,
+            };
+            Look {
+                pending: !self.mute && self.io.fill(state.host.machine()),
+                killed: state.life == Life::Killed,
+                later,
+            }
+        });
+        if self.closing.is_some() && self.close_at.is_none() {
+            self.close_at = Some(Instant::now() + CLOSE_PATIENCE);
+        }
+        if look.pending && self.write_at.is_none() {
+            self.write_at = engine
+                .tuning
+                .delay_writes
+                .map(|delay| Instant::now() + delay);
+        }
+        look
+    }
+
+    /// Whether the link has come to its end. A closing one that wrote all it had says so to the other side first, and then waits for its
+    /// answer: a socket closed with bytes unread would take the goodbye back.
+    async fn over(&mut self, look: &Look) -> bool {
+        if let Some(reason) = self.closing {
+            self.seat.reason = reason;
+        }
+        if self.close_at.is_some_and(|at| Instant::now() >= at) {
+            return true;
+        }
+        if self.closing.is_some() {
+            if self.ended {
+                return true;
+            }
+            if !look.pending && !self.shut {
+                self.shut = true;
+                return self.stream.shutdown().await.is_err();
+            }
+            return false;
+        }
+        // What came before the end is the machine's first.
+        self.ended && (self.intake == Intake::Open || self.deaf)
+    }
+
+    /// Reads once. True when something came, or the end did.
+    fn read(&mut self) -> bool {
+        let discard = self.deaf || self.closing.is_some();
+        if self.ended || !(discard || self.intake == Intake::Open) {
+            return false;
+        }
+        self.io.reserve();
+        match self.stream.try_read_buf(self.io.input()) {
+            Ok(0) => self.ended = true,
+            Ok(bytes) => {
+                self.counters.reads += 1;
+                self.counters.bytes_read += bytes as u64;
+                if discard {
+                    self.io.input().clear();
+                } else {
+                    self.fresh = true;
+                }
+            }
+            Err(error) if not_now(error.kind()) => return false,
+            Err(_) => self.ended = true,
+        }
+        true
+    }
+
+    /// Writes once. True when something went.
+    fn write(&mut self, look: &Look) -> bool {
+        if !look.pending || self.write_at.is_some_and(|at| Instant::now() < at) {
+            return false;
+        }
+        let mut chunks = [&[][..]; SLICES];
+        let count = self.io.chunks(&mut chunks);
+        let slices = chunks.map(IoSlice::new);
+        let slices = slices.get(..count).unwrap_or_default();
+        let offered: usize = slices.iter().map(|slice| slice.len()).sum();
+        match self.stream.try_write_vectored(slices) {
+            Ok(bytes) if bytes > 0 => {
+                self.wrote = bytes;
+                self.write_at = None;
+                self.counters.writes += 1;
+                self.counters.bytes_written += bytes as u64;
+                self.counters.partial_writes += u64::from(bytes < offered);
+            }
+            Err(error) if not_now(error.kind()) => return false,
+            // The other side is gone, but what it said before may still be here to read.
+            Ok(_) | Err(_) => {
+                self.mute = true;
+                self.close_at
+                    .get_or_insert_with(|| Instant::now() + CLOSE_PATIENCE);
+            }
+        }
+        true
+    }
+
+    /// Waits for the socket, the engine or a deadline.
+    async fn wait(&mut self, look: &Look, wake: &Notify) {
+        let discard = self.deaf || self.closing.is_some();
+        let reads = !self.ended && (discard || self.intake == Intake::Open);
+        let delayed = self
+            .write_at
+            .filter(|at| look.pending && Instant::now() < *at);
+        let interest = match (reads, look.pending && delayed.is_none()) {
+            (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
+            (true, false) => Some(Interest::READABLE),
+            (false, true) => Some(Interest::WRITABLE),
+            (false, false) => None,
+        };
+        let later = (self.intake == Intake::Later).then(|| Instant::now() + look.later);
+        let until = [self.close_at, delayed, later].into_iter().flatten().min();
+        let ready = async {
+            match interest {
+                Some(interest) => self.stream.ready(interest).await.map(|_| ()),
+                None => pending().await,
+            }
+        };
+        let deadline = async {
+            match until {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            () = wake.notified() => {
+                // Whoever woke this link may have more to send: one write then takes all of it.
+                if !look.pending {
+                    tokio::task::yield_now().await;
+                }
+            }
+            ready = ready => self.ended |= ready.is_err(),
+            () = deadline => {}
+        }
+    }
+}
+
+fn not_now(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}

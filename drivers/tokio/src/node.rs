@@ -1,0 +1,375 @@
+//! A node: a client of the core with sockets.
+//!
+//! Decides: how a station is dialled. Leaves to others: when (the core's backoff). Believes: tokio's timer, for a connection attempt.
+//! Bounded by: one attempt per configured station at a time; one waker per subscription; one sender per ticket.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use tidings::client::{LinkState, Verification};
+use tidings::crypto::{SecretKey, Signer};
+use tidings::{
+    Action, Answer, Client, ClientConfig, ClientLimits, ClientStatus, MemoryReport, NodeId, Now,
+    Outcome, Question, Ready, Refused, StationRef, Subscribe, SubscriptionId, Ticket,
+};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+
+use crate::address::StationAddress;
+use crate::clock::Clock;
+use crate::engine::{Engine, Host, Life, Tuning};
+use crate::{AddressError, IoCounters, StartError, Subscription, WaitError, random};
+
+/// How long one address may take to connect.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a node adds to its client.
+#[derive(Debug)]
+pub(crate) struct NodeHost {
+    pub(crate) client: Client,
+    /// Who reads each stream, while it waits.
+    pub(crate) readers: BTreeMap<SubscriptionId, Waker>,
+    /// Who waits for each outcome.
+    pub(crate) tickets: BTreeMap<Ticket, oneshot::Sender<Outcome>>,
+    /// A publication was refused for want of room, and none has been settled since.
+    pub(crate) blocked: bool,
+    targets: Vec<Vec<SocketAddr>>,
+    dials: BTreeMap<StationRef, AbortHandle>,
+    closed: bool,
+}
+
+impl NodeHost {
+    fn connected(&self) -> usize {
+        let links = self.client.status().links;
+        links
+            .iter()
+            .filter(|link| link.state == LinkState::Up)
+            .count()
+    }
+}
+
+impl Host for NodeHost {
+    type Machine = Client;
+
+    fn machine(&mut self) -> &mut Client {
+        &mut self.client
+    }
+
+    fn act(&mut self, engine: &Arc<Engine<Self>>, action: Action, wakers: &mut Vec<Waker>) {
+        match action {
+            Action::Ready(Ready::Subscription(subscription)) => {
+                wakers.extend(self.readers.remove(&subscription));
+            }
+            Action::Settle { ticket, outcome } => {
+                self.blocked = false;
+                if let Some(waiting) = self.tickets.remove(&ticket) {
+                    // Whoever waited may have gone: the outcome is then nobody's.
+                    waiting.send(outcome).ok();
+                }
+            }
+            Action::Dial { station } if !self.closed => {
+                let attempt = engine.runtime.spawn(dial(Arc::clone(engine), station));
+                self.dials.insert(station, attempt.abort_handle());
+            }
+            Action::Ask {
+                ask,
+                question: Question::Verify(job),
+                ..
+            } => {
+                let engine = Arc::clone(engine);
+                let runtime = engine.runtime.clone();
+                runtime.spawn(async move {
+                    let answer = Answer::Verified(job.run());
+                    // A question past its deadline has been given up by the core.
+                    engine
+                        .with(|state, now| state.host.client.answer(now, ask, answer))
+                        .ok();
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, now: Now, wakers: &mut Vec<Waker>) {
+        self.closed = true;
+        self.client.close(now);
+        std::mem::take(&mut self.dials)
+            .into_values()
+            .for_each(|attempt| attempt.abort());
+        wakers.extend(std::mem::take(&mut self.readers).into_values());
+    }
+}
+
+/// Connects to one station and reports how it went.
+async fn dial(engine: Arc<Engine<NodeHost>>, station: StationRef) {
+    let targets = engine
+        .lock()
+        .host
+        .targets
+        .get(usize::from(station.0))
+        .cloned()
+        .unwrap_or_default();
+    for target in targets {
+        let connecting = connect(target, engine.tuning);
+        if let Ok(Ok(stream)) = tokio::time::timeout(CONNECT_PATIENCE, connecting).await {
+            engine.lock().host.dials.remove(&station);
+            if engine.attach(stream, Some(station)).is_ok() {
+                return;
+            }
+            break;
+        }
+    }
+    engine.with(|state, now| {
+        state.host.dials.remove(&station);
+        state.host.client.handle_dial_failed(now, station).ok();
+    });
+}
+
+async fn connect(target: SocketAddr, tuning: Tuning) -> std::io::Result<TcpStream> {
+    let socket = if target.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    if let Some(bytes) = tuning.socket_buffers {
+        socket.set_send_buffer_size(bytes)?;
+        socket.set_recv_buffer_size(bytes)?;
+    }
+    socket.connect(target).await
+}
+
+/// What a node is made with. Made by [`Node::builder`].
+#[derive(Debug)]
+#[must_use = "nothing runs before `start`"]
+pub struct NodeBuilder {
+    config: ClientConfig,
+    targets: Vec<Vec<SocketAddr>>,
+    tuning: Tuning,
+}
+
+impl NodeBuilder {
+    fn new(signer: impl Signer + 'static) -> Self {
+        Self {
+            config: ClientConfig::new(signer).allow_local(true),
+            targets: Vec::new(),
+            tuning: Tuning::default(),
+        }
+    }
+
+    /// A station to connect to: `tcp://HOST:PORT`, or `tcp://NODE_ID@HOST:PORT` to accept that station alone. May be called again for more
+    /// stations, up to `ClientLimits::links`. A host's name is looked up now, which blocks; numbers do not.
+    ///
+    /// # Errors
+    /// [`AddressError`] says what is wrong and what to write instead. Plain TCP is for loopback alone.
+    pub fn station(mut self, address: &str) -> Result<Self, AddressError> {
+        let StationAddress { sockets, pin } = StationAddress::parse(address)?;
+        self.targets.push(sockets);
+        self.config = self.config.station(pin);
+        Ok(self)
+    }
+
+    /// To how many stations each publication is handed. Default 2, 1 to 16.
+    pub fn replication_factor(mut self, links: usize) -> Self {
+        self.config = self.config.replication_factor(links);
+        self
+    }
+
+    /// The bounds. Default: `ClientLimits::default()`.
+    pub fn limits(mut self, limits: ClientLimits) -> Self {
+        self.config = self.config.limits(limits);
+        self
+    }
+
+    /// How long a missing number is waited for. Default 250 ms, 1 ms to 1 min.
+    pub fn order_timeout(mut self, timeout: Duration) -> Self {
+        self.config = self.config.order_timeout(timeout);
+        self
+    }
+
+    /// The greatest epoch this key has published under, as [`Node::last_epoch`] gave it in an earlier run. Default 0.
+    pub fn last_epoch(mut self, epoch: u64) -> Self {
+        self.config = self.config.last_epoch(epoch);
+        self
+    }
+
+    /// The longest frame this node reads, in bytes. Default 1 MiB, 512 to 16,777,215.
+    pub fn max_frame(mut self, bytes: u32) -> Self {
+        self.config = self.config.max_frame(bytes);
+        self
+    }
+
+    /// Whether arriving signatures are checked in the call that brought them (the default) or in tasks of their own, which uses more cores
+    /// and costs a little more in all. At most `ClientLimits::pending_verifications` at once.
+    pub fn verification(mut self, verification: Verification) -> Self {
+        self.config = self.config.verification(verification);
+        self
+    }
+
+    /// Bytes of the operating system's socket buffer per direction. Default: its own choice.
+    pub fn socket_buffers(mut self, bytes: u32) -> Self {
+        self.tuning.socket_buffers = Some(bytes);
+        self
+    }
+
+    /// Starts the node on the runtime this is called from. It dials its stations at once and goes on doing so until it is closed.
+    ///
+    /// # Errors
+    /// [`StartError`]; nothing is left running then.
+    pub fn start(self) -> Result<Node, StartError> {
+        let runtime = Handle::try_current().map_err(|_| StartError::NoRuntime)?;
+        if self.targets.is_empty() {
+            return Err(StartError::NoStation);
+        }
+        let config = self.config.build()?;
+        let (seed, entropy) = random::draw()?;
+        let clock = Clock::start();
+        let client = Client::new(config, seed, entropy, clock.now());
+        let id = client.id();
+        let host = NodeHost {
+            client,
+            readers: BTreeMap::new(),
+            tickets: BTreeMap::new(),
+            blocked: false,
+            targets: self.targets,
+            dials: BTreeMap::new(),
+            closed: false,
+        };
+        let engine = Engine::start(host, clock, runtime, self.tuning);
+        // The first `Dial`s wait to be handed out.
+        engine.with(|_, _| ());
+        Ok(Node {
+            shared: Arc::new(Shared {
+                engine,
+                id,
+                turn: tokio::sync::Mutex::new(()),
+            }),
+        })
+    }
+}
+
+/// What all handles of a node share. Its drop is the node's end.
+struct Shared {
+    engine: Arc<Engine<NodeHost>>,
+    id: NodeId,
+    /// Publications that wait for room, first come first served.
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.engine.begin_close();
+    }
+}
+
+/// A running node. Cloning gives another handle of the same node.
+///
+/// Subscriptions and pending publications are handles as well. When the last one is dropped the node says goodbye and closes by itself, as
+/// far as the runtime still runs; [`Node::close`] waits for it.
+#[derive(Clone)]
+pub struct Node {
+    shared: Arc<Shared>,
+}
+
+impl Node {
+    /// A node that signs with `key`.
+    pub fn builder(key: SecretKey) -> NodeBuilder {
+        NodeBuilder::new(key)
+    }
+
+    /// A node whose key is kept elsewhere.
+    pub fn builder_with_signer(signer: impl Signer + 'static) -> NodeBuilder {
+        NodeBuilder::new(signer)
+    }
+
+    /// Its identity.
+    pub fn id(&self) -> NodeId {
+        self.shared.id
+    }
+
+    /// The greatest epoch it has published under: keep it beside the key for the next run.
+    pub fn last_epoch(&self) -> u64 {
+        self.engine().lock().host.client.last_epoch()
+    }
+
+    /// What it does now and has done so far.
+    pub fn status(&self) -> ClientStatus {
+        self.engine().lock().host.client.status()
+    }
+
+    /// What it keeps, table by table.
+    pub fn memory(&self) -> MemoryReport {
+        self.engine().lock().host.client.memory()
+    }
+
+    /// What its sockets did so far.
+    pub fn io(&self) -> IoCounters {
+        self.engine().lock().io
+    }
+
+    /// Subscribes. The stream is there at once; stations carry it as they answer ([`Subscription::carried`]).
+    ///
+    /// # Errors
+    /// Refused with the reason and the request; nothing was changed.
+    pub fn subscribe(&self, request: Subscribe) -> Result<Subscription, Refused<Subscribe>> {
+        let id = self
+            .engine()
+            .with(|state, now| state.host.client.subscribe(now, request))?;
+        Ok(Subscription::new(self.clone(), id))
+    }
+
+    /// Waits until at least `stations` links are up, and answers how many are. Cancel safe.
+    ///
+    /// # Errors
+    /// [`WaitError::TimedOut`] after `within`; [`WaitError::Ended`] when the node was closed.
+    pub async fn connected(&self, stations: usize, within: Duration) -> Result<usize, WaitError> {
+        let engine = self.engine();
+        let found = engine.wait(within, |state| {
+            if state.life != Life::Running {
+                return Some(Err(WaitError::Ended));
+            }
+            let up = state.host.connected();
+            (up >= stations).then_some(Ok(up))
+        });
+        match found.await {
+            Some(result) => result,
+            None => {
+                let reached = engine.lock().host.connected();
+                Err(WaitError::TimedOut {
+                    reached,
+                    wanted: stations,
+                })
+            }
+        }
+    }
+
+    /// Says goodbye on every link, ends every stream, and waits until the sockets are closed, 2 s at most. Calling it again, or cancelling it,
+    /// is harmless: the node closes all the same.
+    pub async fn close(&self) {
+        self.engine().begin_close();
+        self.engine().ended().await;
+        // What is not settled now never will be: its waiters read `Unknown`.
+        self.engine().lock().host.tickets.clear();
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine<NodeHost>> {
+        &self.shared.engine
+    }
+
+    pub(crate) fn turn(&self) -> &tokio::sync::Mutex<()> {
+        &self.shared.turn
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node")
+            .field("id", &self.shared.id)
+            .finish_non_exhaustive()
+    }
+}

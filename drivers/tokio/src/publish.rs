@@ -1,0 +1,140 @@
+//! Publishing: at once, or waiting for room and for the outcome.
+//!
+//! Decides: how long a publication waits for room. Leaves to others: everything about it. Believes: tokio's timer. Bounded by:
+//! `ClientLimits::tickets` outcomes waited for; publications that wait for room are their callers'.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tidings::{Misuse, Outcome, Publish, Refusal, Refused, Ticket};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
+
+use crate::Node;
+use crate::engine::Life;
+
+/// How long [`Node::publish`] waits for room before it gives the publication back.
+pub const PUBLISH_PATIENCE: Duration = Duration::from_secs(30);
+
+impl Node {
+    /// Publishes and waits for the outcome. While the publish windows are full it waits its turn, [`PUBLISH_PATIENCE`] at most; it does not
+    /// wait for a station ([`Node::connected`] does).
+    ///
+    /// Not cancel safe: dropped while it waits for room, nothing was published; dropped later, the publication goes its way and its
+    /// outcome is lost. Use [`Node::try_publish`] to tell the two apart.
+    ///
+    /// # Errors
+    /// Refused with the reason and the publication; nothing was published and no number was used.
+    pub async fn publish(&self, request: Publish) -> Result<Outcome, Refused<Publish>> {
+        let mut refused = match self.try_publish(request) {
+            Ok(pending) => return Ok(pending.await),
+            Err(refused) => refused,
+        };
+        let deadline = Instant::now() + PUBLISH_PATIENCE;
+        let Ok(turn) = timeout_at(deadline, self.turn().lock()).await else {
+            return Err(refused);
+        };
+        loop {
+            if refused.reason != Refusal::WouldBlock {
+                return Err(refused);
+            }
+            if timeout_at(deadline, self.ready_to_publish()).await.is_err() {
+                return Err(refused);
+            }
+            match self.try_publish(refused.request) {
+                Ok(pending) => {
+                    drop(turn);
+                    return Ok(pending.await);
+                }
+                Err(again) => refused = again,
+            }
+        }
+    }
+
+    /// Publishes without waiting. What becomes of it is the [`Pending`]'s to tell.
+    ///
+    /// # Errors
+    /// Refused with the reason and the publication; nothing was published and no number was used. After `WouldBlock`,
+    /// [`Node::ready_to_publish`] says when to try again.
+    pub fn try_publish(&self, request: Publish) -> Result<Pending, Refused<Publish>> {
+        let (settle, outcome) = oneshot::channel();
+        let ticket = self.engine().with(|state, now| {
+            let host = &mut state.host;
+            match host.client.publish(now, request) {
+                Ok(ticket) => {
+                    host.tickets.insert(ticket, settle);
+                    Ok(ticket)
+                }
+                Err(refused) => {
+                    host.blocked |= refused.reason == Refusal::WouldBlock;
+                    Err(refused)
+                }
+            }
+        })?;
+        Ok(Pending {
+            node: self.clone(),
+            ticket,
+            outcome,
+        })
+    }
+
+    /// Waits until a publication that was refused with `WouldBlock` may be tried again; returns at once when none was. Cancel safe.
+    pub async fn ready_to_publish(&self) {
+        // Every publication is settled within seconds, so there is an end to this; the hour is none.
+        let hour = Duration::from_secs(3600);
+        let engine = self.engine();
+        engine
+            .wait(hour, |state| {
+                (!state.host.blocked || state.life != Life::Running).then_some(())
+            })
+            .await;
+    }
+}
+
+/// A publication on its way: a future of its outcome. Dropping it cancels nothing.
+#[must_use = "the outcome is lost with it"]
+pub struct Pending {
+    node: Node,
+    ticket: Ticket,
+    outcome: oneshot::Receiver<Outcome>,
+}
+
+impl Pending {
+    /// Asks for the publication to be given up. It may have been routed already; the outcome is still to come, `Cancelled` unless it was
+    /// settled before.
+    ///
+    /// # Errors
+    /// When it was settled before.
+    pub fn cancel(&self) -> Result<(), Misuse> {
+        self.node
+            .engine()
+            .with(|state, now| state.host.client.cancel(now, self.ticket))
+    }
+
+    /// Its ticket, as the node's status names it.
+    pub fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+}
+
+impl Future for Pending {
+    type Output = Outcome;
+
+    /// Cancel safe. `Unknown` when the node was closed first.
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        Pin::new(&mut self.outcome)
+            .poll(cx)
+            .map(|settled| settled.unwrap_or(Outcome::Unknown))
+    }
+}
+
+impl fmt::Debug for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending")
+            .field("ticket", &self.ticket)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,296 @@
+//! A station: a relay of the core with a listening socket.
+//!
+//! Decides: what becomes of connections that cannot be accepted. Leaves to others: every rule of a station. Believes: tokio's timer, for a
+//! pause after a failed accept. Bounded by: `StationLimits::links` connections; one more is dropped at once.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use tidings::crypto::{SecretKey, Signer};
+use tidings::{
+    Action, MemoryReport, NodeId, Now, Publish, RealmId, Refused, Station, StationConfig,
+    StationLimits, StationStatus,
+};
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::runtime::Handle;
+
+use crate::clock::Clock;
+use crate::engine::{Engine, Host, Tuning};
+use crate::{AddressError, IoCounters, StartError, address, random};
+
+/// How long a listener waits after an accept that failed (no file descriptor is left, say).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Connections the operating system keeps until they are accepted.
+const BACKLOG: u32 = 1024;
+
+#[derive(Debug)]
+struct StationHost {
+    station: Station,
+}
+
+impl Host for StationHost {
+    type Machine = Station;
+
+    fn machine(&mut self) -> &mut Station {
+        &mut self.station
+    }
+
+    fn act(&mut self, _: &Arc<Engine<Self>>, _: Action, _: &mut Vec<Waker>) {
+        // A station asks for nothing beside its links.
+    }
+
+    fn close(&mut self, now: Now, _: &mut Vec<Waker>) {
+        self.station.close(now);
+    }
+}
+
+/// What a station is made with. Made by [`StationServer::builder`].
+#[derive(Debug)]
+#[must_use = "nothing runs before `start`"]
+pub struct StationServerBuilder {
+    config: StationConfig,
+    listen: Option<SocketAddr>,
+    tuning: Tuning,
+}
+
+impl StationServerBuilder {
+    fn new(signer: impl Signer + 'static) -> Self {
+        Self {
+            config: StationConfig::new(signer).allow_local(true),
+            listen: None,
+            tuning: Tuning::default(),
+        }
+    }
+
+    /// Where to listen: `127.0.0.1:7400`, or port 0 for any that is free. Called again, the last one counts.
+    ///
+    /// # Errors
+    /// [`AddressError`] says what is wrong and what to write instead. Plain TCP is for loopback alone.
+    pub fn listen(mut self, at: &str) -> Result<Self, AddressError> {
+        self.listen = Some(address::listen(at)?);
+        Ok(self)
+    }
+
+    /// The bounds. Default: `StationLimits::default()`.
+    pub fn limits(mut self, limits: StationLimits) -> Self {
+        self.config = self.config.limits(limits);
+        self
+    }
+
+    /// The longest frame this station reads, in bytes. Default 1 MiB, 512 to 16,777,215.
+    pub fn max_frame(mut self, bytes: u32) -> Self {
+        self.config = self.config.max_frame(bytes);
+        self
+    }
+
+    /// A realm with a place of its own, whoever else subscribes.
+    pub fn pin(mut self, realm: RealmId) -> Self {
+        self.config = self.config.pin(realm);
+        self
+    }
+
+    /// A node that may publish what others signed.
+    pub fn gateway(mut self, node: NodeId) -> Self {
+        self.config = self.config.gateway(node);
+        self
+    }
+
+    /// Bytes of the operating system's socket buffer per direction. Default: its own choice.
+    pub fn socket_buffers(mut self, bytes: u32) -> Self {
+        self.tuning.socket_buffers = Some(bytes);
+        self
+    }
+
+    /// Waits this long before each write on every connection, so that copies of one publication race on their ways. An aid for tests and
+    /// demonstrations, never for use.
+    pub fn delay_writes(mut self, delay: Duration) -> Self {
+        self.tuning.delay_writes = (!delay.is_zero()).then_some(delay);
+        self
+    }
+
+    /// Listens, and accepts connections until the station is closed. Cancel safe: nothing runs before it returns.
+    ///
+    /// # Errors
+    /// [`StartError`]; nothing is left running then.
+    #[allow(
+        clippy::unused_async,
+        reason = "listening is asynchronous on other transports"
+    )]
+    pub async fn start(self) -> Result<StationServer, StartError> {
+        let runtime = Handle::try_current().map_err(|_| StartError::NoRuntime)?;
+        let address = self.listen.ok_or(StartError::NotListening)?;
+        let config = self.config.build()?;
+        let listener = bind(address, self.tuning).map_err(|error| match error.kind() {
+            ErrorKind::AddrInUse => StartError::PortInUse { address },
+            kind => StartError::Bind { address, kind },
+        })?;
+        let address = listener.local_addr().unwrap_or(address);
+        let (seed, entropy) = random::draw()?;
+        let clock = Clock::start();
+        let station = Station::new(config, seed, entropy, clock.now());
+        let id = station.id();
+        let engine = Engine::start(StationHost { station }, clock, runtime, self.tuning);
+        engine.lock().listening = true;
+        let seat = Listening {
+            engine: Arc::clone(&engine),
+        };
+        engine.runtime.spawn(accept(seat, listener));
+        Ok(StationServer {
+            engine,
+            id,
+            address,
+        })
+    }
+}
+
+fn bind(address: SocketAddr, tuning: Tuning) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    // A station that was restarted finds its port again while old connections linger.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    if let Some(bytes) = tuning.socket_buffers {
+        // Accepted sockets inherit them.
+        socket.set_send_buffer_size(bytes)?;
+        socket.set_recv_buffer_size(bytes)?;
+    }
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// The listener's place in the engine; its drop says that the socket is closed.
+struct Listening {
+    engine: Arc<Engine<StationHost>>,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.engine.with(|state, _| state.listening = false);
+        self.engine.wake_timer();
+    }
+}
+
+/// The listener's task.
+async fn accept(seat: Listening, listener: TcpListener) {
+    let engine = Arc::clone(&seat.engine);
+    let accepting = async {
+        loop {
+            let refused = match listener.accept().await {
+                Ok((stream, _)) => engine.attach(stream, None).is_err(),
+                Err(error) => {
+                    // A connection that went away by itself is nobody's trouble; anything else needs a moment to pass.
+                    if error.kind() != ErrorKind::ConnectionAborted {
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                    true
+                }
+            };
+            engine.lock().io.refused_connections += u64::from(refused);
+        }
+    };
+    tokio::select! {
+        () = engine.stop.notified() => {}
+        () = accepting => {}
+    }
+    drop(listener);
+    drop(seat);
+}
+
+/// A running station. When it is dropped it says goodbye and closes by itself, as far as the runtime still runs.
+pub struct StationServer {
+    engine: Arc<Engine<StationHost>>,
+    id: NodeId,
+    address: SocketAddr,
+}
+
+impl StationServer {
+    /// A station whose identity is `key`.
+    pub fn builder(key: SecretKey) -> StationServerBuilder {
+        StationServerBuilder::new(key)
+    }
+
+    /// A station whose key is kept elsewhere.
+    pub fn builder_with_signer(signer: impl Signer + 'static) -> StationServerBuilder {
+        StationServerBuilder::new(signer)
+    }
+
+    /// Its identity.
+    pub fn id(&self) -> NodeId {
+        self.id
+    }
+
+    /// Where it listens.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its address as [`crate::NodeBuilder::station`] takes it, its identity pinned.
+    pub fn address(&self) -> String {
+        format!("tcp://{}@{}", self.id, self.address)
+    }
+
+    /// What it does now and has done so far.
+    pub fn status(&self) -> StationStatus {
+        self.engine.lock().host.station.status()
+    }
+
+    /// What it keeps, table by table.
+    pub fn memory(&self) -> MemoryReport {
+        self.engine.lock().host.station.memory()
+    }
+
+    /// What its sockets did so far.
+    pub fn io(&self) -> IoCounters {
+        self.engine.lock().io
+    }
+
+    /// Publishes a fact of the station itself, under its own identity, and answers how many subscriptions it reached here.
+    ///
+    /// # Errors
+    /// Refused with the reason and the publication; nothing was published.
+    pub fn publish(&self, request: Publish) -> Result<u64, Refused<Publish>> {
+        self.engine
+            .with(|state, now| state.host.station.publish(now, request))
+    }
+
+    /// Ends every subscription of a node and tells it so. Answers how many there were.
+    pub fn purge(&self, node: NodeId) -> usize {
+        self.engine
+            .with(|state, now| state.host.station.purge(now, node))
+    }
+
+    /// Stops listening, says goodbye on every link, and waits until the sockets are closed, 2 s at most. Calling it again, or cancelling it,
+    /// is harmless: the station closes all the same.
+    pub async fn close(&self) {
+        self.engine.begin_close();
+        self.engine.ended().await;
+    }
+
+    /// Drops every socket without a goodbye, as a crash would. For tests and demonstrations.
+    pub async fn kill(&self) {
+        self.engine.begin_kill();
+        self.engine.ended().await;
+    }
+}
+
+impl Drop for StationServer {
+    fn drop(&mut self) {
+        self.engine.begin_close();
+    }
+}
+
+impl fmt::Debug for StationServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StationServer")
+            .field("id", &self.id)
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,64 @@
+//! What the driver's own tests share.
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+use std::time::Duration;
+
+use tidings::crypto::SecretKey;
+use tidings::{Delivery, Item, Publish, RealmId, Sources, Subscribe};
+use tidings_tokio::{Node, NodeBuilder, StationServer, StationServerBuilder, Subscription};
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) fn key(part: u8) -> SecretKey {
+    SecretKey::from_seed([part; 32])
+}
+
+pub(crate) fn realm() -> RealmId {
+    RealmId::of_name("tests")
+}
+
+pub(crate) fn station() -> StationServerBuilder {
+    StationServer::builder(key(1))
+        .listen("127.0.0.1:0")
+        .unwrap()
+}
+
+pub(crate) fn node(part: u8, station: &StationServer) -> NodeBuilder {
+    Node::builder(key(part))
+        .station(&station.address())
+        .unwrap()
+}
+
+pub(crate) async fn up(builder: NodeBuilder) -> Node {
+    let node = builder.start().unwrap();
+    node.connected(1, PATIENCE).await.unwrap();
+    node
+}
+
+pub(crate) fn open(topic: &str) -> Subscribe {
+    Subscribe::new(realm(), topic, Sources::Open)
+}
+
+pub(crate) async fn subscribe(node: &Node, request: Subscribe) -> Subscription {
+    let mut subscription = node.subscribe(request).unwrap();
+    subscription.carried(1, PATIENCE).await.unwrap();
+    subscription
+}
+
+pub(crate) fn numbered(topic: &str, number: u64) -> Publish {
+    Publish::new(realm(), topic, &number).unwrap()
+}
+
+pub(crate) async fn fact(subscription: &mut Subscription) -> Delivery {
+    let item = tokio::time::timeout(PATIENCE, subscription.next())
+        .await
+        .expect("an item in time");
+    match item.expect("the stream goes on") {
+        Item::Fact(fact) => fact,
+        other => panic!("a fact, not {other:?}"),
+    }
+}
+
+pub(crate) fn number(fact: &Delivery) -> u64 {
+    fact.decode().unwrap()
+}
