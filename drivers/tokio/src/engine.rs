@@ -13,10 +13,12 @@ use std::time::Duration;
 
 use tidings::code::CloseReason;
 use tidings::pump::Machine;
-use tidings::{Action, Binding, Instant, LinkEvent, LinkId, Misuse, Now, Ready, StationRef, Turn};
+use tidings::{
+    Action, Binding, Instant, LinkEvent, LinkId, Misuse, Now, Outcome, Ready, StationRef, Turn,
+};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant as TokioInstant;
 
 use crate::clock::Clock;
@@ -26,6 +28,25 @@ use crate::link;
 /// How long `close` waits for goodbyes to be written and answered.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
+/// What is done once the lock is gone: it runs code that is not the driver's.
+#[derive(Debug, Default)]
+pub(crate) struct After {
+    /// Readers and waiters to be woken.
+    pub(crate) wakers: Vec<Waker>,
+    /// Outcomes to be handed over.
+    pub(crate) settled: Vec<(oneshot::Sender<Outcome>, Outcome)>,
+}
+
+impl After {
+    fn run(self) {
+        self.wakers.into_iter().for_each(Waker::wake);
+        for (waiting, outcome) in self.settled {
+            // Whoever waited may have gone: the outcome is then nobody's.
+            waiting.send(outcome).ok();
+        }
+    }
+}
+
 /// What a node or a station adds to the machine they are made of.
 pub(crate) trait Host: Send + Sized + 'static {
     /// The machine.
@@ -34,11 +55,11 @@ pub(crate) trait Host: Send + Sized + 'static {
     /// The machine.
     fn machine(&mut self) -> &mut Self::Machine;
 
-    /// Does what is not a link's business. Wakers go into `wakers`, to be called without the lock.
-    fn act(&mut self, engine: &Arc<Engine<Self>>, action: Action, wakers: &mut Vec<Waker>);
+    /// Does what is not a link's business.
+    fn act(&mut self, engine: &Arc<Engine<Self>>, action: Action, after: &mut After);
 
     /// Says goodbye on every link and ends what there is to end.
-    fn close(&mut self, now: Now, wakers: &mut Vec<Waker>);
+    fn close(&mut self, now: Now, after: &mut After);
 }
 
 /// How sockets are used.
@@ -106,7 +127,7 @@ impl<H: Host> State<H> {
     }
 
     /// Hands the machine's actions out. The link that is itself in this call fills its write afterwards and needs no waking.
-    fn dispatch(&mut self, engine: &Arc<Engine<H>>, own: Option<LinkId>, wakers: &mut Vec<Waker>) {
+    fn dispatch(&mut self, engine: &Arc<Engine<H>>, own: Option<LinkId>, after: &mut After) {
         while let Some(action) = self.host.machine().poll_action() {
             match action {
                 Action::Ready(Ready::Link(link)) => {
@@ -122,7 +143,7 @@ impl<H: Host> State<H> {
                         entry.wake.notify_one();
                     }
                 }
-                other => self.host.act(engine, other, wakers),
+                other => self.host.act(engine, other, after),
             }
         }
     }
@@ -202,13 +223,13 @@ impl<H: Host> Engine<H> {
     fn call<R>(
         self: &Arc<Self>,
         own: Option<LinkId>,
-        call: impl FnOnce(&mut State<H>, Now, &mut Vec<Waker>) -> R,
+        call: impl FnOnce(&mut State<H>, Now, &mut After) -> R,
     ) -> R {
-        let mut wakers = Vec::new();
+        let mut after = After::default();
         let mut state = self.lock();
         let now = self.clock.now();
-        let result = call(&mut state, now, &mut wakers);
-        state.dispatch(self, own, &mut wakers);
+        let result = call(&mut state, now, &mut after);
+        state.dispatch(self, own, &mut after);
         let deadline = state.host.machine().poll_timeout();
         let earlier = deadline.is_some_and(|at| state.armed.is_none_or(|armed| at < armed));
         if earlier {
@@ -218,7 +239,7 @@ impl<H: Host> Engine<H> {
         if earlier {
             self.timer.notify_one();
         }
-        wakers.into_iter().for_each(Waker::wake);
+        after.run();
         result
     }
 
@@ -258,8 +279,8 @@ impl<H: Host> Engine<H> {
 
     /// Says goodbye and lets the tasks end by themselves. Does nothing the second time.
     pub(crate) fn begin_close(self: &Arc<Self>) {
-        self.end(Life::Closing, |state, now, wakers| {
-            state.host.close(now, wakers)
+        self.end(Life::Closing, |state, now, after| {
+            state.host.close(now, after)
         });
     }
 
@@ -268,13 +289,13 @@ impl<H: Host> Engine<H> {
         self.end(Life::Killed, |_, _, _| {});
     }
 
-    fn end(self: &Arc<Self>, life: Life, call: impl FnOnce(&mut State<H>, Now, &mut Vec<Waker>)) {
-        self.call(None, |state, now, wakers| {
+    fn end(self: &Arc<Self>, life: Life, call: impl FnOnce(&mut State<H>, Now, &mut After)) {
+        self.call(None, |state, now, after| {
             if state.life != Life::Running {
                 return;
             }
             state.life = life;
-            call(state, now, wakers);
+            call(state, now, after);
             for entry in state.links.values_mut() {
                 // A link that is still shaking hands has nobody to say goodbye to, but ends as well.
                 entry.closing.get_or_insert(CloseReason::Normal);

@@ -50,6 +50,8 @@ struct Task<H: Host> {
     deaf: bool,
     /// The socket takes nothing more.
     mute: bool,
+    /// The socket may have something to read.
+    readable: bool,
     /// The socket brings nothing more.
     ended: bool,
     /// Why the link is being closed.
@@ -75,6 +77,7 @@ pub(crate) async fn run<H: Host>(seat: Seat<H>, stream: TcpStream, wake: Arc<Not
         intake: Intake::Open,
         deaf: false,
         mute: false,
+        readable: false,
         ended: false,
         closing: None,
         close_at: None,
@@ -165,7 +168,7 @@ impl<H: Host> Task<H> {
     /// Reads once. True when something came, or the end did.
     fn read(&mut self) -> bool {
         let discard = self.deaf || self.closing.is_some();
-        if self.ended || !(discard || self.intake == Intake::Open) {
+        if self.ended || !self.readable || !(discard || self.intake == Intake::Open) {
             return false;
         }
         self.io.reserve();
@@ -180,7 +183,14 @@ impl<H: Host> Task<H> {
                     self.fresh = true;
                 }
             }
-            Err(error) if not_now(error.kind()) => return false,
+            Err(error) if not_now(error.kind()) => {
+                self.readable = false;
+                if self.io.input().is_empty() {
+                    // Links that say nothing keep no buffer; there may be thousands.
+                    drop(std::mem::take(self.io.input()));
+                }
+                return false;
+            }
             Err(_) => self.ended = true,
         }
         true
@@ -232,7 +242,7 @@ impl<H: Host> Task<H> {
         let until = [self.close_at, delayed, later].into_iter().flatten().min();
         let ready = async {
             match interest {
-                Some(interest) => self.stream.ready(interest).await.map(|_| ()),
+                Some(interest) => self.stream.ready(interest).await,
                 None => pending().await,
             }
         };
@@ -249,7 +259,10 @@ impl<H: Host> Task<H> {
                     tokio::task::yield_now().await;
                 }
             }
-            ready = ready => self.ended |= ready.is_err(),
+            ready = ready => match ready {
+                Ok(ready) => self.readable |= ready.is_readable(),
+                Err(_) => self.ended = true,
+            },
             () = deadline => {}
         }
     }

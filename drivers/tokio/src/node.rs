@@ -23,7 +23,7 @@ use tokio::task::AbortHandle;
 
 use crate::address::StationAddress;
 use crate::clock::Clock;
-use crate::engine::{Engine, Host, Life, Tuning};
+use crate::engine::{After, Engine, Host, Life, Tuning};
 use crate::{AddressError, IoCounters, StartError, Subscription, WaitError, random};
 
 /// How long one address may take to connect.
@@ -61,17 +61,17 @@ impl Host for NodeHost {
         &mut self.client
     }
 
-    fn act(&mut self, engine: &Arc<Engine<Self>>, action: Action, wakers: &mut Vec<Waker>) {
+    fn act(&mut self, engine: &Arc<Engine<Self>>, action: Action, after: &mut After) {
         match action {
             Action::Ready(Ready::Subscription(subscription)) => {
-                wakers.extend(self.readers.remove(&subscription));
+                after.wakers.extend(self.readers.remove(&subscription));
             }
             Action::Settle { ticket, outcome } => {
                 self.blocked = false;
-                if let Some(waiting) = self.tickets.remove(&ticket) {
-                    // Whoever waited may have gone: the outcome is then nobody's.
-                    waiting.send(outcome).ok();
-                }
+                let waiting = self.tickets.remove(&ticket);
+                after
+                    .settled
+                    .extend(waiting.map(|waiting| (waiting, outcome)));
             }
             Action::Dial { station } if !self.closed => {
                 let attempt = engine.runtime.spawn(dial(Arc::clone(engine), station));
@@ -96,13 +96,15 @@ impl Host for NodeHost {
         }
     }
 
-    fn close(&mut self, now: Now, wakers: &mut Vec<Waker>) {
+    fn close(&mut self, now: Now, after: &mut After) {
         self.closed = true;
         self.client.close(now);
         std::mem::take(&mut self.dials)
             .into_values()
             .for_each(|attempt| attempt.abort());
-        wakers.extend(std::mem::take(&mut self.readers).into_values());
+        after
+            .wakers
+            .extend(std::mem::take(&mut self.readers).into_values());
     }
 }
 

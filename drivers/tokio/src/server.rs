@@ -7,7 +7,6 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::Waker;
 use std::time::Duration;
 
 use tidings::crypto::{SecretKey, Signer};
@@ -19,7 +18,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Handle;
 
 use crate::clock::Clock;
-use crate::engine::{Engine, Host, Tuning};
+use crate::engine::{After, Engine, Host, Tuning};
 use crate::{AddressError, IoCounters, StartError, address, random};
 
 /// How long a listener waits after an accept that failed (no file descriptor is left, say).
@@ -39,11 +38,11 @@ impl Host for StationHost {
         &mut self.station
     }
 
-    fn act(&mut self, _: &Arc<Engine<Self>>, _: Action, _: &mut Vec<Waker>) {
+    fn act(&mut self, _: &Arc<Engine<Self>>, _: Action, _: &mut After) {
         // A station asks for nothing beside its links.
     }
 
-    fn close(&mut self, now: Now, _: &mut Vec<Waker>) {
+    fn close(&mut self, now: Now, _: &mut After) {
         self.station.close(now);
     }
 }
@@ -273,7 +272,8 @@ impl StationServer {
         self.engine.ended().await;
     }
 
-    /// Drops every socket without a goodbye, as a crash would. For tests and demonstrations.
+    /// Drops every socket without a goodbye, as a crash would, and waits until they are closed. For tests and
+    /// demonstrations. Calling it again, or cancelling it, is harmless.
     pub async fn kill(&self) {
         self.engine.begin_kill();
         self.engine.ended().await;

@@ -84,20 +84,23 @@ impl Subscription {
         ready!(pin!(tokio::task::consume_budget()).poll(cx));
         let id = self.id;
         let taken = self.taken;
+        let waiting = cx.waker();
+        let mut replaced = None;
         let item = self.node.engine().read(|state| {
             let item = state.host.client.poll_item(id);
-            if item.is_none() {
-                state.host.readers.insert(id, cx.waker().clone());
-            }
             if item.is_none() || taken + 1 >= WAKE_EVERY {
                 state.wake_paused();
             }
             let over = item.is_none() && state.host.client.subscription(id).is_none();
             if over {
-                state.host.readers.remove(&id);
+                replaced = state.host.readers.remove(&id);
+            } else if item.is_none() {
+                replaced = state.host.readers.insert(id, waiting.clone());
             }
             item.map(Some).or(over.then_some(None))
         });
+        // A waker is not the driver's code: it goes without the lock.
+        drop(replaced);
         self.taken = if item.is_none() || taken + 1 >= WAKE_EVERY {
             0
         } else {
@@ -132,8 +135,8 @@ impl Drop for Subscription {
             // One that has ended by itself needs no unsubscribing.
             state.host.client.unsubscribe(now, id).ok();
             while state.host.client.poll_item(id).is_some() {}
-            state.host.readers.remove(&id);
             state.wake_paused();
+            state.host.readers.remove(&id)
         });
     }
 }
