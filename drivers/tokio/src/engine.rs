@@ -58,6 +58,9 @@ pub(crate) trait Host: Send + Sized + 'static {
     /// Does what is not a link's business.
     fn act(&mut self, engine: &Arc<Engine<Self>>, action: Action, after: &mut After);
 
+    /// A link came, went or was read: there may be room where there was none.
+    fn moved(&mut self);
+
     /// Says goodbye on every link and ends what there is to end.
     fn close(&mut self, now: Now, after: &mut After);
 }
@@ -349,6 +352,7 @@ impl<H: Host> Drop for Seat<H> {
         self.engine.with(|state, now| {
             state.links.remove(&link);
             state.paused.remove(&link);
+            state.host.moved();
             state
                 .host
                 .machine()

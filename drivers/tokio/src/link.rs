@@ -118,6 +118,7 @@ impl<H: Host> Task<H> {
                     // The machine has queued its goodbye and asked for the link to be closed.
                     Err(_) => (self.deaf, self.intake) = (true, Intake::Open),
                 }
+                state.host.moved();
                 state.set_paused(link, self.intake == Intake::Paused);
             }
             let later = match state.host.machine().poll_timeout() {

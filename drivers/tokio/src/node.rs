@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use tidings::client::{LinkState, Verification};
 use tidings::crypto::{SecretKey, Signer};
 use tidings::{
-    Action, Answer, Client, ClientConfig, ClientLimits, ClientStatus, MemoryReport, NodeId, Now,
-    Outcome, Question, Ready, Refused, StationRef, Subscribe, SubscriptionId, Ticket,
+    Action, Answer, Client, ClientConfig, ClientLimits, ClientStatus, LinkState, MemoryReport,
+    NodeId, Now, Outcome, Question, Ready, Refused, StationRef, Subscribe, SubscriptionId, Ticket,
+    Verification,
 };
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::runtime::Handle;
@@ -37,7 +37,7 @@ pub(crate) struct NodeHost {
     pub(crate) readers: BTreeMap<SubscriptionId, Waker>,
     /// Who waits for each outcome.
     pub(crate) tickets: BTreeMap<Ticket, oneshot::Sender<Outcome>>,
-    /// A publication was refused for want of room, and none has been settled since.
+    /// A publication was refused for want of room, and nothing has happened since that may have made some.
     pub(crate) blocked: bool,
     targets: Vec<Vec<SocketAddr>>,
     dials: BTreeMap<StationRef, AbortHandle>,
@@ -94,6 +94,10 @@ impl Host for NodeHost {
             }
             _ => {}
         }
+    }
+
+    fn moved(&mut self) {
+        self.blocked = false;
     }
 
     fn close(&mut self, now: Now, after: &mut After) {

@@ -42,6 +42,8 @@ impl Host for StationHost {
         // A station asks for nothing beside its links.
     }
 
+    fn moved(&mut self) {}
+
     fn close(&mut self, now: Now, _: &mut After) {
         self.station.close(now);
     }

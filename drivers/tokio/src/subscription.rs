@@ -91,13 +91,10 @@ impl Subscription {
             if item.is_none() || taken + 1 >= WAKE_EVERY {
                 state.wake_paused();
             }
-            let over = item.is_none() && state.host.client.subscription(id).is_none();
-            if over {
-                replaced = state.host.readers.remove(&id);
-            } else if item.is_none() {
+            if item.is_none() {
                 replaced = state.host.readers.insert(id, waiting.clone());
             }
-            item.map(Some).or(over.then_some(None))
+            item
         });
         // A waker is not the driver's code: it goes without the lock.
         drop(replaced);
@@ -106,17 +103,13 @@ impl Subscription {
         } else {
             taken + 1
         };
-        match item {
-            None => Poll::Pending,
-            Some(item) => {
-                self.ended = match &item {
-                    None => true,
-                    Some(Item::Notice(notice)) => matches!(**notice, Notice::Ended { .. }),
-                    Some(_) => false,
-                };
-                Poll::Ready(item)
-            }
+        let Some(item) = item else {
+            return Poll::Pending;
+        };
+        if let Item::Notice(notice) = &item {
+            self.ended = matches!(**notice, Notice::Ended { .. });
         }
+        Poll::Ready(Some(item))
     }
 }
 
