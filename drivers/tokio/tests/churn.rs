@@ -25,7 +25,9 @@ async fn a_thousand_connects_and_disconnects_leave_memory_where_it_was() {
     let mut facts = subscribe(&reader, open("churn/facts")).await;
     let mut before = 0;
     for round in 0..1000u64 {
-        let passing = up(node(4, &station)).await;
+        // One that joins in the middle waits this long for what may come before its first fact.
+        let joins = node(4, &station).order_timeout(Duration::from_millis(1));
+        let passing = up(joins).await;
         let mut heard = subscribe(&passing, open("churn/facts")).await;
         writer
             .publish(numbered("churn/facts", round))
