@@ -33,18 +33,6 @@ use crate::{Duration, Instant, LinkError, NodeId, Now, WallMs, soonest};
 /// How long a handshake may take on each side.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The label of the TLS exporter whose value is [`Binding::Exporter`].
-pub const EXPORTER_LABEL: &str = "EXPORTER-tidings-v1";
-
-/// The context of that exporter: both ids, the dialler's first. Its value has 32 bytes.
-pub fn exporter_context(dialler: NodeId, answerer: NodeId) -> [u8; 64] {
-    let mut context = [0; 64];
-    let (first, second) = context.split_at_mut(32);
-    first.copy_from_slice(dialler.as_bytes());
-    second.copy_from_slice(answerer.as_bytes());
-    context
-}
-
 /// What ties a link to the channel under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

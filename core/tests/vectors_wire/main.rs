@@ -187,7 +187,7 @@ fn ids() {
         },
         "exporter" => {
             let id = |key| NodeId::new(array_of(entry, key));
-            let context = tidings::link::exporter_context(id("dialler"), id("answerer"));
+            let context = tidings::link::exporter_context(&id("dialler"), &id("answerer"));
             let label = tidings::link::EXPORTER_LABEL;
             Ok(json!({ "label": label, "context": to_hex(&context), "bytes": 32 }))
         }
