@@ -63,8 +63,49 @@ def topic():
             yield entry["text"].encode()
 
 
+# Scripts of the order target (fuzz/src/script.rs): who is an epoch from 1 to 5, or 0 for a publication without one.
+WAITS = [0, 0, 0, 0, 1, 5, 100, 249, 250, 251, 500, 1_000, 9_999, 10_001, 60_000, 600_001]
+HIGHEST = 240  # the number byte of 2^53 - 1
+
+
+def fact(seq, who=1, after=0, flags=0):
+    return bytes([flags, who, seq if seq >= HIGHEST else seq - 1, WAITS.index(after)])
+
+
+def command(kind, after=0):
+    kinds = {"replay": 11, "replay_end": 12, "drain": 14, "tick": 15}
+    return bytes([kinds[kind], 0, 0, WAITS.index(after)])
+
+
+SCRIPTS = [
+    # br_25: copies of one publisher over links of different speed
+    [fact(1), fact(3, after=1), fact(2, after=5)],
+    # br_26: a late fact after a skip, and again
+    [fact(1), fact(3, after=1), command("tick", 250), fact(2, after=100), fact(2, after=1)],
+    # br_27: numbers that are not contiguous, without an epoch
+    [bytes([0, 0, number, 5]) for number in (0, 201, 203, 239)],
+    # br_28: a publisher begins again
+    [fact(40), fact(39), fact(1, who=2, after=5), fact(2, who=2), command("tick", 250)],
+    # br_34: hostile numbers
+    [fact(1), fact(HIGHEST), fact(HIGHEST + 1), fact(2), fact(1), command("tick", 251)],
+    # two counters for more than a minute, then a third
+    [fact(n, who=1 + n % 2, after=10_001) for n in range(1, 18)] + [fact(1, who=3)],
+    # a replay holds the clock of the gaps
+    [fact(1), fact(5), command("replay", 100), fact(2, flags=16), command("replay_end", 500), fact(4)],
+    # closed places, busy lanes, anycast, copies whose entry was reused early
+    [fact(2), bytes([9, 1, 0, 0]), bytes([10, 1, 9, 4]), fact(3, flags=0xE0), fact(2, flags=0x20), command("drain")],
+]
+
+
+def order():
+    for script in SCRIPTS:
+        for flags in range(64):
+            yield bytes([flags, 23, 15]) + b"".join(script)
+        yield bytes([8, 1, 1]) + b"".join(script)
+
+
 def main():
-    for target in (cbor, frame, publication, topic):
+    for target in (cbor, frame, order, publication, topic):
         name = target.__name__
         folder = HERE / "corpus" / name
         folder.mkdir(parents=True, exist_ok=True)

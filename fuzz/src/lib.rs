@@ -2,5 +2,7 @@
 
 pub mod cbor;
 pub mod cuts;
+pub mod ledger;
 pub mod publication;
+pub mod script;
 pub mod topic;
