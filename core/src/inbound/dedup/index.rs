@@ -282,3 +282,13 @@ fn put(groups: &mut [Group], place: Place, cell: u32) {
     }
     unreachable!("an index has more cells than its owner has slots");
 }
+
+#[cfg(test)]
+impl<I: AsRef<[Group]>> Index<I> {
+    /// Whether no cell is taken and nobody was sent on.
+    pub(super) fn is_blank(&self) -> bool {
+        let old = self.old.iter().flat_map(|old| old.as_ref());
+        let mut groups = self.groups.as_ref().iter().chain(old);
+        groups.all(|group| group.lanes == [0; CELLS + 1])
+    }
+}

@@ -295,6 +295,26 @@ fn buckets_split_and_merge_without_losing_an_entry() {
 }
 
 #[test]
+fn an_index_is_blank_again_when_the_last_entry_goes() {
+    let capacity = 5000;
+    for mut dedup in [
+        fixed(capacity, 0),
+        HeapDedup::with_capacity(capacity, 0, &mut rng()),
+    ] {
+        // Again and again, and the heap's index moves in the middle of it.
+        for round in 0..3 {
+            let ids = || (0..capacity as u64).map(|n| n + round * 1000);
+            for n in ids() {
+                assert!(dedup.commit(now(0, 0), entry(&id(n), n, 100, 0)).is_ok());
+            }
+            assert!(!dedup.index.is_blank());
+            assert!(ids().all(|n| dedup.forget(&id(n))));
+            assert!(dedup.index.is_blank());
+        }
+    }
+}
+
+#[test]
 fn every_bit_of_key_id_and_signature_counts() {
     let dedup = fixed(1, 0);
     let mut bytes = [0x55u8; 96];
