@@ -87,6 +87,8 @@ pub struct StationLimits {
     pub publishers: usize,
     /// Answers a link's peer has asked for and not read. Default 4096; beyond them its link is paused.
     pub answers: usize,
+    /// Anycast publications waiting for one link. Default 64; a full one is passed over.
+    pub ones_per_link: usize,
     /// The longest publication object taken, in bytes. Default 1,048,000.
     pub publication_bytes: usize,
 }
@@ -106,6 +108,7 @@ impl Default for StationLimits {
             publish_window: 1024,
             publishers: 65_536,
             answers: 4096,
+            ones_per_link: 64,
             publication_bytes: 1_048_000,
         }
     }

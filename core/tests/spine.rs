@@ -348,3 +348,80 @@ fn two_runs_of_one_seed_give_the_same_trace_and_so_does_every_cut_of_the_bytes()
     assert_eq!(whole, run(1));
     assert_eq!(whole, run(7));
 }
+
+#[test]
+fn an_anycast_goes_to_one_subscriber_and_enters_no_ring() {
+    let mut world = World::new();
+    let one = world.subscribe(open());
+    let now = world.net.now();
+    let (other, request) = (world.publisher, open());
+    let two = world
+        .net
+        .at(other)
+        .subscribe(now, request)
+        .expect("accepted");
+    world.net.run_for(secs(1));
+    for number in 1..=10u64 {
+        let now = world.net.now();
+        let request = Publish::new(realm(), TOPIC, &number)
+            .expect("a number")
+            .one();
+        world
+            .net
+            .at(world.publisher)
+            .publish(now, request)
+            .expect("room");
+        world.net.run_for(ms(5));
+    }
+    world.net.run_for(secs(1));
+    let first = facts(world.items(one));
+    let second = facts(world.net.items(other, two));
+    assert_eq!(first.len() + second.len(), 10, "{first:?} {second:?}");
+    assert!(!first.is_empty() && !second.is_empty(), "each has its turn");
+    assert_eq!(world.net.at_station(0).status().topics, 0);
+    let settled = world.net.settled(world.publisher);
+    assert!(
+        settled
+            .iter()
+            .all(|(_, outcome)| *outcome == Outcome::Routed { subscribers: 1 })
+    );
+}
+
+#[test]
+fn the_fullest_stream_pays_for_the_shared_bytes() {
+    let mut net = Net::new(3);
+    let station = net.station(StationConfig::new(fake_signer(100)));
+    let publisher = net.client(ClientConfig::new(fake_signer(1)), &[station]);
+    let mut limits = tidings::ClientLimits::default();
+    limits.held_bytes = 64 * 1024;
+    let config = ClientConfig::new(fake_signer(2))
+        .max_frame(16 * 1024)
+        .limits(limits);
+    let reader = net.client(config, &[station]);
+    net.run_for(secs(1));
+    let now = net.now();
+    let asleep = net.at(reader).subscribe(now, open()).expect("accepted");
+    let awake = net.at(reader).subscribe(now, open()).expect("accepted");
+    net.run_for(secs(1));
+    let mut got = 0;
+    for number in 0..100u64 {
+        let now = net.now();
+        let value = (number, "x".repeat(4000));
+        let request = Publish::new(realm(), TOPIC, &value).expect("a value");
+        net.at(publisher).publish(now, request).expect("room");
+        net.run_for(ms(5));
+        for item in net.items(reader, awake) {
+            assert!(matches!(item, Item::Fact(_)), "{item:?}");
+            got += 1;
+        }
+    }
+    assert_eq!(got, 100, "the reader that reads gets everything");
+    let items = net.items(reader, asleep);
+    let Some(Item::Notice(first)) = items.first() else {
+        panic!("{items:?}")
+    };
+    let Notice::Lagged { missed, .. } = **first else {
+        panic!("{first:?}")
+    };
+    assert_eq!(missed + items.len() as u64 - 1, 100);
+}

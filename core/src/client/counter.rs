@@ -11,7 +11,8 @@ use alloc::string::String;
 use crate::RealmId;
 use crate::time::WallMs;
 
-type Key = (RealmId, String);
+/// Realm, topic, and whether it numbers publications for one subscriber only.
+type Key = (RealmId, String, bool);
 
 #[derive(Clone, Copy, Debug)]
 struct Numbering {
@@ -54,8 +55,8 @@ impl Counters {
     }
 
     /// The number the next publication on this topic would get.
-    pub(super) fn next(&self, wall: WallMs, realm: RealmId, topic: &str) -> Number {
-        match self.numberings.get(&(realm, topic.to_owned())) {
+    pub(super) fn next(&self, wall: WallMs, realm: RealmId, topic: &str, one: bool) -> Number {
+        match self.numberings.get(&(realm, topic.to_owned(), one)) {
             Some(numbering) => Number {
                 epoch: numbering.epoch,
                 seq: numbering.last + 1,
@@ -71,10 +72,10 @@ impl Counters {
     }
 
     /// That number was used.
-    pub(super) fn commit(&mut self, realm: RealmId, topic: &str, number: Number) {
+    pub(super) fn commit(&mut self, realm: RealmId, topic: &str, one: bool, number: Number) {
         self.last_epoch = self.last_epoch.max(number.epoch);
         self.uses += 1;
-        let key = (realm, topic.to_owned());
+        let key = (realm, topic.to_owned(), one);
         let used = Numbering {
             epoch: number.epoch,
             last: number.seq,
@@ -98,7 +99,7 @@ impl Counters {
         let names: usize = self
             .numberings
             .keys()
-            .map(|(_, topic)| topic.capacity())
+            .map(|(_, topic, _)| topic.capacity())
             .sum();
         2 * names
             + self.numberings.len() * (size_of::<(Key, Numbering)>() + size_of::<(u64, Key)>())
@@ -112,8 +113,8 @@ mod tests {
     const REALM: RealmId = RealmId::new([1; 32]);
 
     fn publish(counters: &mut Counters, wall: u64, topic: &str) -> Number {
-        let number = counters.next(WallMs::new(wall), REALM, topic);
-        counters.commit(REALM, topic, number);
+        let number = counters.next(WallMs::new(wall), REALM, topic, false);
+        counters.commit(REALM, topic, false, number);
         number
     }
 
@@ -121,8 +122,8 @@ mod tests {
     fn seq_counts_from_one_per_topic_and_none_is_burnt() {
         let mut counters = Counters::new(0, 10);
         assert_eq!(publish(&mut counters, 5, "a").seq, 1);
-        assert_eq!(counters.next(WallMs::new(6), REALM, "a").seq, 2);
-        assert_eq!(counters.next(WallMs::new(6), REALM, "a").seq, 2);
+        assert_eq!(counters.next(WallMs::new(6), REALM, "a", false).seq, 2);
+        assert_eq!(counters.next(WallMs::new(6), REALM, "a", false).seq, 2);
         assert_eq!(
             publish(&mut counters, 7, "a"),
             Number {
@@ -137,6 +138,15 @@ mod tests {
                 seq: 1
             }
         );
+    }
+
+    #[test]
+    fn publications_for_one_are_numbered_in_a_stream_of_their_own() {
+        let mut counters = Counters::new(0, 10);
+        let all = publish(&mut counters, 5, "a");
+        let one = counters.next(WallMs::new(5), REALM, "a", true);
+        assert_eq!(one.seq, 1);
+        assert!(one.epoch > all.epoch);
     }
 
     #[test]

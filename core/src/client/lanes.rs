@@ -170,19 +170,15 @@ impl Client {
     }
 
     /// The topic's place, made when there is none. It goes with its last lane.
-    pub(super) fn make_topic(
-        &mut self,
-        realm: RealmId,
-        name: &str,
-        subscriptions: &[SubscriptionId],
-    ) -> TopicId {
+    pub(super) fn make_topic(&mut self, realm: RealmId, name: &str) -> TopicId {
         if let Some(id) = self.topic_of(&realm, name) {
             return id;
         }
+        let subscriptions = self.matching(&realm, name);
         let id = self.topics.insert(Topic {
             realm,
             name: name.to_owned(),
-            subscriptions: subscriptions.to_vec(),
+            subscriptions,
             lanes: 0,
         });
         self.topic_index

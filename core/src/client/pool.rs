@@ -17,7 +17,7 @@ use crate::error::LinkError;
 use crate::link::{Binding, Link, LinkSettings, Step};
 use crate::refusal::Misuse;
 use crate::time::{Instant, Now};
-use crate::wire::{Frame, Goodbye, Phase, Role, Route, Split, next_frame, publish_head};
+use crate::wire::{Frame, Goodbye, Phase, Role, Split, next_frame, publish_head};
 use crate::{LinkId, NodeId, Ticket};
 
 /// The shortest wait before a station is dialled again.
@@ -474,7 +474,7 @@ impl Client {
                         side.unanswered.remove(&id);
                         continue;
                     };
-                    publish_head(out, id, Route::All, outgoing.object.len());
+                    publish_head(out, id, outgoing.route, outgoing.object.len());
                     (outgoing.object.clone(), Some(ticket))
                 }
             };

@@ -17,7 +17,7 @@ use crate::error::LinkError;
 use crate::refusal::{Misuse, Refusal, Refused};
 use crate::time::{Instant, Now};
 use crate::topic;
-use crate::wire::{self, Body, Draft, MAX_HEAD, PayloadError, Published};
+use crate::wire::{self, Body, Draft, MAX_HEAD, PayloadError, Published, Route};
 use crate::{LinkId, Ticket};
 
 /// How long the stations' answers are waited for.
@@ -27,6 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Outgoing {
     pub(super) object: Bytes,
+    pub(super) route: Route,
     /// Links that were handed it and have not answered.
     asked: Vec<LinkId>,
     /// Links that have had it, so that it goes to none twice.
@@ -76,8 +77,10 @@ impl Client {
         if now.wall.as_millis() == 0 {
             return Err(Refusal::UnsetClock);
         }
-        let links = self.choose_links()?;
-        let number = self.counters.next(now.wall, request.realm, &request.topic);
+        let links = self.choose_links(request.one)?;
+        let number = self
+            .counters
+            .next(now.wall, request.realm, &request.topic, request.one);
         let draft = Draft {
             realm: request.realm,
             topic: &request.topic,
@@ -86,7 +89,7 @@ impl Client {
             seq: number.seq,
             published_at: now.wall,
             ttl_ms,
-            one: false,
+            one: request.one,
             body: Body::Payload(&request.payload),
         };
         let signer = &*self.config.signer.0;
@@ -103,10 +106,12 @@ impl Client {
         draft
             .sign(signer, &mut object)
             .map_err(|_| Refusal::Signer)?;
-        self.counters.commit(request.realm, &request.topic, number);
+        self.counters
+            .commit(request.realm, &request.topic, request.one, number);
         let deadline = now.mono.saturating_add(PATIENCE);
         let ticket = self.tickets.insert(Outgoing {
             object: object.into(),
+            route: if request.one { Route::One } else { Route::All },
             asked: Vec::with_capacity(links.len()),
             had: Vec::with_capacity(links.len()),
             wanting: 0,
@@ -127,7 +132,7 @@ impl Client {
     }
 
     /// The links a publication goes to: those with the most room in their window, as many as are wanted and up.
-    fn choose_links(&self) -> Result<Vec<LinkId>, Refusal> {
+    fn choose_links(&self, one: bool) -> Result<Vec<LinkId>, Refusal> {
         let window = self.config.limits.publish_window;
         let live = self.links.iter().filter(|(_, side)| side.is_live());
         let mut open: Vec<(usize, LinkId)> = live
@@ -136,7 +141,11 @@ impl Client {
         if open.is_empty() {
             return Err(Refusal::NoStation);
         }
-        let wanted = self.config.replication_factor.min(open.len());
+        let wanted = if one {
+            1
+        } else {
+            self.config.replication_factor.min(open.len())
+        };
         open.retain(|(unanswered, _)| *unanswered < window);
         if open.len() < wanted || self.tickets.len() >= self.config.limits.tickets {
             return Err(Refusal::WouldBlock);
@@ -204,8 +213,11 @@ impl Client {
             return;
         };
         outgoing.asked.retain(|asked| *asked != link);
-        outgoing.wanting += 1;
-        self.place(ticket);
+        // One for a single subscriber may have arrived: it is never tried again in silence.
+        if outgoing.route == Route::All {
+            outgoing.wanting += 1;
+            self.place(ticket);
+        }
         self.settle_if_answered(now, ticket);
     }
 

@@ -157,7 +157,7 @@ impl Client {
         via: Via,
         admitted: &[SubscriptionId],
     ) {
-        let topic = self.make_topic(publication.realm, publication.topic, admitted);
+        let topic = self.make_topic(publication.realm, publication.topic);
         if let Err((fault, _)) = publication.freshness(now.wall) {
             self.faults.add(fault);
             self.drop_fact(now, publication, topic, admitted, DropReason::OutOfDate);
@@ -175,10 +175,6 @@ impl Client {
         topic: TopicId,
         admitted: &[SubscriptionId],
     ) {
-        let bytes = publication.bytes.len();
-        if self.held_bytes.saturating_add(bytes) > self.config.limits.held_bytes {
-            return self.drop_fact(now, publication, topic, admitted, DropReason::BytesFull);
-        }
         let epoch = publication.epoch.unwrap_or(0);
         let numbering = NumberingKey {
             publisher: publication.publisher,
@@ -252,14 +248,18 @@ impl Client {
             self.dropped(now, subscription, DropReason::LanesFull, &publisher);
             return false;
         };
-        let Some(slot) = self.lanes.get_mut(lane) else {
-            return false;
-        };
-        if slot.held_bytes.saturating_add(bytes) > self.config.limits.held_bytes / 4 {
-            self.close_place(now, key, offer.epoch, offer.seq);
+        let held = self.lanes.get(lane).map_or(0, |slot| slot.held_bytes);
+        if held.saturating_add(bytes) > self.config.limits.held_bytes / 4 || !self.make_bytes(bytes)
+        {
+            if !offer.anycast {
+                self.close_place(now, key, offer.epoch, offer.seq);
+            }
             self.dropped(now, subscription, DropReason::BytesFull, &publisher);
             return false;
         }
+        let Some(slot) = self.lanes.get_mut(lane) else {
+            return false;
+        };
         let taken = match slot.lane.offer(now, *offer, delivery) {
             Admit::Taken => {
                 slot.held_bytes += bytes;
@@ -287,6 +287,17 @@ impl Client {
         };
         self.touch(lane);
         taken
+    }
+
+    /// Room for so many bytes more, if need be at the cost of the fullest stream: a reader that is slow pays for it, not the others.
+    fn make_bytes(&mut self, bytes: usize) -> bool {
+        let limit = self.config.limits.held_bytes;
+        while self.held_bytes.saturating_add(bytes) > limit {
+            if !self.collapse_fullest() {
+                return false;
+            }
+        }
+        true
     }
 
     /// A verified fact is dropped: its readers are told, and nothing waits for it.
@@ -326,6 +337,7 @@ impl Client {
     /// Forgets publications whose place every lane that matched has decided.
     fn forget_decided(&mut self, now: Now) {
         let Self {
+            subscriptions,
             dedup,
             tags,
             topics,
@@ -345,6 +357,10 @@ impl Client {
                         topic: numbering.topic,
                         subscription: *subscription,
                     };
+                    let found = subscriptions.get(*subscription);
+                    if !found.is_some_and(|found| found.admits(&numbering.publisher)) {
+                        return true;
+                    }
                     match lane_index.get(&key).and_then(|lane| lanes.get(*lane)) {
                         Some(slot) => slot.lane.covers(numbering.epoch, seq),
                         // A subscription without a lane was not offered it: it would be new there.

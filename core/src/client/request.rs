@@ -90,6 +90,7 @@ pub struct Publish {
     pub(crate) topic: String,
     pub(crate) payload: Bytes,
     pub(crate) ttl: Option<Duration>,
+    pub(crate) one: bool,
 }
 
 impl Publish {
@@ -113,6 +114,7 @@ impl Publish {
             topic: topic.into(),
             payload: cbor.into(),
             ttl: None,
+            one: false,
         }
     }
 
@@ -121,6 +123,14 @@ impl Publish {
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
+        self
+    }
+
+    /// To one subscriber only (anycast): it goes to one link and from there to one reader, out of order and without gaps. It is never tried
+    /// again by itself: `Outcome::Unknown` says that it may or may not have arrived.
+    #[must_use]
+    pub fn one(mut self) -> Self {
+        self.one = true;
         self
     }
 

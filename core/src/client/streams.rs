@@ -222,6 +222,9 @@ impl Client {
         let Some(found) = self.subscriptions.get_mut(id) else {
             return;
         };
+        if found.stream.is_ended() {
+            return;
+        }
         match &item {
             Item::Fact(delivery) => {
                 found.delivered += 1;
@@ -237,6 +240,22 @@ impl Client {
             self.actions
                 .push_back(Action::Ready(Ready::Subscription(id)));
         }
+    }
+
+    /// Gives up the oldest item of the stream that holds most bytes; streams that pause lose nothing. Answers whether there was one.
+    pub(super) fn collapse_fullest(&mut self) -> bool {
+        let fullest = self
+            .subscriptions
+            .iter_mut()
+            .filter(|(_, found)| !found.pauses && found.stream.bytes() > 0)
+            .max_by_key(|(_, found)| found.stream.bytes());
+        let Some((_, found)) = fullest else {
+            return false;
+        };
+        let before = found.stream.bytes();
+        let any = found.stream.collapse_oldest();
+        self.held_bytes = self.held_bytes + found.stream.bytes() - before;
+        any
     }
 
     pub(super) fn notify(&mut self, id: SubscriptionId, notice: Notice) {

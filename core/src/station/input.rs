@@ -13,7 +13,7 @@ use crate::code::{CloseReason, HandshakeRefusal};
 use crate::error::LinkError;
 use crate::link::Step;
 use crate::time::Now;
-use crate::wire::{Frame, Goodbye, Phase, Split, next_frame};
+use crate::wire::{Frame, Goodbye, Phase, Role, Split, next_frame};
 
 impl Station {
     /// Takes whole frames off the front of `input` and leaves the rest.
@@ -81,6 +81,10 @@ impl Station {
         let result = match step {
             Ok(Step::Verified(_)) if self.draining => {
                 Err(side.link.refuse(HandshakeRefusal::Draining))
+            }
+            // Stations meet through their own list of peers; this one has none.
+            Ok(Step::Verified(peer)) if peer.role == Role::Station => {
+                Err(side.link.refuse(HandshakeRefusal::NotAccepted))
             }
             Ok(Step::Verified(_)) => side.link.admit(signer),
             other => other.map(|_| ()),

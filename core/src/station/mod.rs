@@ -21,6 +21,8 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 pub use self::config::{StationConfig, ValidStationConfig};
+use bytes::Bytes;
+
 use self::reader::Readers;
 use self::registry::Realm;
 pub use self::status::{StationLink, StationStatus};
@@ -85,6 +87,8 @@ struct StationSide {
     out: Vec<u8>,
     /// How many of them its peer has asked for.
     answers: usize,
+    /// Publications for this link alone, with the subscription each is for.
+    ones: VecDeque<(u64, Bytes)>,
     /// Its subscriptions with something to read, in turn.
     round: VecDeque<ReaderId>,
     /// `Ready` was raised and not yet drained.
@@ -233,6 +237,7 @@ impl Station {
             unanswered: 0,
             out: Vec::new(),
             answers: 0,
+            ones: VecDeque::new(),
             round: VecDeque::new(),
             ready: false,
             closed: false,
@@ -288,7 +293,7 @@ impl Station {
     fn raise(&mut self, link: LinkId) {
         if let Some(side) = self.links.get_mut(link)
             && !side.ready
-            && (!side.out.is_empty() || !side.round.is_empty())
+            && !(side.out.is_empty() && side.ones.is_empty() && side.round.is_empty())
         {
             side.ready = true;
             self.actions.push_back(Action::Ready(Ready::Link(link)));

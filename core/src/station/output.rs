@@ -1,6 +1,6 @@
 //! What a station writes to a link.
 //!
-//! Decides: nothing; answers go first, then the link's subscriptions in turn, each in its own order. Leaves to others: gathering frames
+//! Decides: nothing; answers go first, then anycast, then the link's subscriptions in turn, each in its own order. Leaves to others: gathering frames
 //! into writes (the driver). Believes: ages count from the last input's monotonic time. Bounded by: one frame per call, or all queued
 //! answers at once; an event's body is shared by every link that gets it.
 
@@ -28,6 +28,15 @@ impl Station {
             return Some(Transmit {
                 head: out.len() - before,
                 body: Bytes::new(),
+                tail: 0,
+            });
+        }
+        if let Some((id, object)) = side.ones.pop_front() {
+            event_head(out, id, Via::Direct, 0, object.len());
+            self.counts.events += 1;
+            return Some(Transmit {
+                head: out.len() - before,
+                body: object,
                 tail: 0,
             });
         }
@@ -89,16 +98,22 @@ impl Station {
             .encode_framed(out);
             return Some(Bytes::new());
         }
-        let (_, topic_id) = reader.take_next()?;
-        let place = reader.place_in(topic_id)?;
-        let topic = self.topics.get_mut(topic_id)?;
-        let Some((next, unread)) = topic.read(place, now, longest) else {
-            return None;
+        let (topic_id, holds_answers, next, unread) = loop {
+            let (_, topic_id) = reader.take_next()?;
+            // A topic that is gone has nothing to read.
+            let Some(place) = reader.place_in(topic_id) else {
+                continue;
+            };
+            if let Some(topic) = self.topics.get_mut(topic_id)
+                && let Some((next, unread)) = topic.read(place, now, longest)
+            {
+                break (topic_id, topic.holds_answers(), next, unread);
+            }
         };
         if let Some(offset) = unread {
             reader.fall_behind(offset, topic_id);
         }
-        if topic.holds_answers() && !side.moved.contains(&topic_id) {
+        if holds_answers && !side.moved.contains(&topic_id) {
             side.moved.push(topic_id);
         }
         // The next subscription of this link has its turn.

@@ -200,11 +200,49 @@ impl Station {
         }
         self.arm_sweep(now);
         self.counts.admitted += 1;
+        if publication.one {
+            let subscribers = u64::from(self.send_to_one(publication));
+            return Ok(Admission::Passed { subscribers });
+        }
         let Some(topic) = self.topic_for(now, publication.realm, publication.topic) else {
             return Ok(Admission::Passed { subscribers: 0 });
         };
         self.put(now, topic, publication);
         Ok(Admission::Admitted(topic))
+    }
+
+    /// Anycast: one reader of the realm in turn, whose link has room. Answers whether there was one; else it is a dead letter, counted.
+    fn send_to_one(&mut self, publication: &Publication<'_>) -> bool {
+        let Some(realm) = self.realms.get_mut(&publication.realm) else {
+            return false;
+        };
+        let holders = realm.holders_of(publication.topic);
+        realm.turn = realm.turn.wrapping_add(1);
+        let longest = publication.bytes.len();
+        for step in 0..holders.len() {
+            let Some(reader) = self
+                .readers
+                .get(holders[(realm.turn + step) % holders.len()])
+            else {
+                continue;
+            };
+            let Some(side) = self.links.get_mut(reader.link) else {
+                continue;
+            };
+            let fits = side
+                .link
+                .peer()
+                .is_some_and(|peer| longest <= topics::longest_object(peer.max_frame));
+            if fits && side.is_live() && side.ones.len() < self.config.limits.ones_per_link {
+                let link = reader.link;
+                side.ones
+                    .push_back((reader.id, Bytes::copy_from_slice(publication.bytes)));
+                self.raise(link);
+                return true;
+            }
+        }
+        self.counts.dead_letters += 1;
+        false
     }
 
     fn copy(&mut self, publication: &Publication<'_>) -> Admission {

@@ -42,6 +42,8 @@ pub(super) struct Realm {
     /// How many of them have wildcards.
     wildcards: usize,
     pinned: bool,
+    /// Whose turn it is for an anycast.
+    pub(super) turn: usize,
 }
 
 impl Realm {
@@ -53,6 +55,17 @@ impl Realm {
                     .interests
                     .keys()
                     .any(|filter| topic::matches(filter, name)))
+    }
+
+    /// Every subscription that matches `name`.
+    pub(super) fn holders_of(&self, name: &str) -> Vec<ReaderId> {
+        let matching = self
+            .interests
+            .iter()
+            .filter(|(filter, _)| topic::matches(filter, name));
+        matching
+            .flat_map(|(_, interest)| interest.holders.iter().copied())
+            .collect()
     }
 
     pub(super) fn interests(&self) -> usize {
@@ -73,6 +86,7 @@ impl Station {
                 interests: BTreeMap::new(),
                 wildcards: 0,
                 pinned,
+                turn: 0,
             },
         );
     }
@@ -235,13 +249,7 @@ impl Station {
             self.config.limits.ring_bytes,
         ));
         realm.topics.insert(name.to_owned(), id);
-        let matching = realm
-            .interests
-            .iter()
-            .filter(|(filter, _)| topic::matches(filter, name));
-        let holders: Vec<ReaderId> = matching
-            .flat_map(|(_, interest)| interest.holders.iter().copied())
-            .collect();
+        let holders = realm.holders_of(name);
         for reader in holders {
             self.join(now, id, reader);
         }

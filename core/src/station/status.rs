@@ -14,6 +14,7 @@ use crate::{LinkId, NodeId};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) admitted: u64,
+    pub(super) dead_letters: u64,
     pub(super) dedup_full: u64,
     pub(super) events: u64,
     pub(super) links_failed: u64,
@@ -92,6 +93,7 @@ impl Station {
             faults: self.faults.clone(),
             counters: alloc::vec![
                 ("admitted", counts.admitted),
+                ("dead_letters", counts.dead_letters),
                 ("dedup_full", counts.dedup_full),
                 ("events", counts.events),
                 ("links_failed", counts.links_failed),
