@@ -9,6 +9,8 @@ extern crate alloc;
 
 #[cfg(feature = "alloc")]
 mod heap;
+#[cfg(feature = "alloc")]
+mod large;
 mod memory;
 mod steps;
 

@@ -1,8 +1,32 @@
-//! What the images do. Each step answers whether it came out as it must; none may panic.
+//! What both images do: a device without an allocator, from its key to a fact in its order. Each step answers whether it came out as it
+//! must.
 
-use tidings::{Duration, Instant, NodeId, RealmId, Seed, soonest};
+use tidings::crypto::{Profile, SecretKey, Signer};
+use tidings::inbound::dedup::{self, Dedup, Group, NewEntry, groups_for};
+use tidings::inbound::lane::{self, Admit, Lane, LaneConfig, LaneItem, Offer};
+use tidings::link::{Binding, Link, LinkSettings, Step};
+use tidings::ring::{Resume, Ring};
+use tidings::table::Table;
+use tidings::wire::cbor::{SliceSink, check};
+use tidings::wire::object::{PUBLICATION_LABEL, sign_tbs, write_object};
+use tidings::wire::{Body, Draft, Publication, Role, Split, next_frame};
+use tidings::{Duration, Instant, NodeId, Now, RealmId, Seed, WallMs, soonest, topic};
 
-pub(crate) const ALL: &[fn() -> bool] = &[ids, clocks, randomness];
+pub(crate) const ALL: &[fn() -> bool] = &[
+    ids,
+    clocks,
+    tables,
+    handshake,
+    publication,
+    #[cfg(feature = "alloc")]
+    crate::large::facts_arrive,
+];
+
+const WALL: WallMs = WallMs::new(1_790_000_000_000);
+
+fn at(millis: u64) -> Now {
+    Now::new(Instant::from_millis(millis), WALL.saturating_add(millis))
+}
 
 fn ids() -> bool {
     let named = RealmId::of_name("x");
@@ -15,7 +39,172 @@ fn clocks() -> bool {
     soonest(Some(later), Some(Instant::from_micros(u64::MAX))) == Some(Instant::from_micros(6000))
 }
 
-fn randomness() -> bool {
-    let (mut one, mut two) = (Seed::new([1; 32]).fork("a"), Seed::new([1; 32]).fork("a"));
-    one.next_u64() == two.next_u64() && one.below(10) < 10
+fn tables() -> bool {
+    let mut rng = Seed::new([3; 32]).fork("tables");
+    let mut table = Table::new([const { None }; 8], 4, &mut rng);
+    let known =
+        (0..4u64).all(|key| table.insert(key, key * 2).is_ok()) && table.get(&3) == Some(&6);
+    let mut ring = Ring::new([const { None }; 4], 1000);
+    for number in 0..6u32 {
+        ring.push(number, 10);
+    }
+    known && table.insert(9, 9).is_err() && matches!(ring.resume(0), Resume::Expired { .. })
+}
+
+/// A fixed buffer of frames on their way.
+struct Wire {
+    bytes: [u8; 1024],
+    len: usize,
+}
+
+impl Wire {
+    /// Moves what `from` has to send to `to`; answers what the last frame brought.
+    fn carry(from: &mut Link, to: &mut Link, signer: &SecretKey) -> Option<Step> {
+        let mut wire = Self {
+            bytes: [0; 1024],
+            len: 0,
+        };
+        let mut brought = None;
+        loop {
+            let mut sink = SliceSink::new(&mut wire.bytes);
+            if !from.poll_transmit(&mut sink) {
+                return brought;
+            }
+            wire.len = sink.finish().ok()?;
+            from.handle_written(at(1).mono, wire.len);
+            let Ok(Split::Frame { body, .. }) = next_frame(&wire.bytes[..wire.len], to.frame_cap())
+            else {
+                return None;
+            };
+            brought = Some(to.handle_frame(at(1), body, signer).ok()?);
+        }
+    }
+}
+
+fn handshake() -> bool {
+    let (node, station) = (SecretKey::from_seed([1; 32]), SecretKey::from_seed([2; 32]));
+    let settings = |key: &SecretKey, role| LinkSettings {
+        allow_local: true,
+        ..LinkSettings::new(Profile::ED25519, key.public_key(), role)
+    };
+    let dialled = Link::dial(
+        at(0).mono,
+        settings(&node, Role::Node),
+        None,
+        Binding::Local,
+        [5; 32],
+    );
+    let accepted = Link::accept(
+        at(0).mono,
+        settings(&station, Role::Station),
+        Binding::Local,
+        [6; 32],
+    );
+    let (Ok(mut dialler), Ok(mut answerer)) = (dialled, accepted) else {
+        return false;
+    };
+    let opened = Wire::carry(&mut dialler, &mut answerer, &station) == Some(Step::Continue);
+    let challenged = Wire::carry(&mut answerer, &mut dialler, &node) == Some(Step::Continue);
+    let connected = Wire::carry(&mut dialler, &mut answerer, &station);
+    opened
+        && challenged
+        && matches!(connected, Some(Step::Verified(peer)) if peer.id == node.node_id())
+        && answerer.admit(&station).is_ok()
+        && matches!(Wire::carry(&mut answerer, &mut dialler, &node),
+            Some(Step::Established(peer)) if peer.id == station.node_id())
+        && dialler.is_up()
+}
+
+/// Writes a signed publication into `out` and answers its length.
+fn write(key: &SecretKey, seq: u64, out: &mut [u8]) -> Option<usize> {
+    let draft = Draft {
+        realm: RealmId::of_name("weather"),
+        topic: "weather/acme/app/days/measured_v1",
+        publisher: key.node_id(),
+        epoch: Some(WALL.as_millis() * 1000),
+        seq,
+        published_at: WALL,
+        ttl_ms: Some(60_000),
+        one: false,
+        body: Body::Payload(&[0x01]),
+    };
+    let mut tbs = [0; 512];
+    let mut sink = SliceSink::new(&mut tbs);
+    draft.encode_tbs(Profile::ED25519, &mut sink);
+    let tbs_len = sink.finish().ok()?;
+    let tbs = &tbs[..tbs_len];
+    let public = key.public_key();
+    let signature = sign_tbs(key, &public, PUBLICATION_LABEL, tbs).ok()?;
+    let mut sink = SliceSink::new(out);
+    write_object(&mut sink, &public, tbs, &signature);
+    sink.finish().ok()
+}
+
+/// Three publications in the wrong order, each twice, through verification, dedup and a lane.
+fn publication() -> bool {
+    let key = SecretKey::from_seed([9; 32]);
+    let mut rng = Seed::new([4; 32]).fork("dedup");
+    let slots = [const { dedup::Slot::EMPTY }; 8];
+    let groups: [Group; groups_for(8)] = [const { Group::EMPTY }; groups_for(8)];
+    let mut dedup = Dedup::new(slots, groups, [0; 2], &mut rng);
+    let lane_slots: [[Option<lane::Slot<u8>>; 4]; 2] = [[const { None }; 4], [const { None }; 4]];
+    let mut lane = Lane::new(
+        lane_slots,
+        LaneConfig {
+            accepted_wall: WALL,
+            ..Default::default()
+        },
+    );
+    let mut bytes = [0; 1024];
+    let mut duplicates = 0;
+    for (step, seq) in [1, 3, 3, 2, 1, 2].into_iter().enumerate() {
+        let Some(len) = write(&key, seq, &mut bytes) else {
+            return false;
+        };
+        let now = at(step as u64);
+        let Ok((publication, _)) = Publication::open(&bytes[..len], Profile::ED25519) else {
+            return false;
+        };
+        let fits = topic::matches("weather/*/app/**", publication.topic)
+            && publication.freshness(now.wall).is_ok()
+            && check(&bytes[..len], false).is_ok();
+        let id = publication.hash();
+        if !fits || dedup.check(&id).is_some() {
+            duplicates += u32::from(fits);
+            continue;
+        }
+        let signature = dedup.signature_key(publication.key, publication.signature);
+        let until = publication.expires_at();
+        let entry = NewEntry {
+            id: &id,
+            signature,
+            until,
+            tag: 0,
+            seq,
+        };
+        let offer = Offer {
+            epoch: publication.epoch.unwrap_or(0),
+            seq,
+            until,
+            replayed: false,
+            anycast: false,
+            copy_possible: false,
+        };
+        if dedup.commit(now, entry).is_err()
+            || !matches!(lane.offer(now, offer, seq as u8), Admit::Taken)
+        {
+            return false;
+        }
+    }
+    let mut in_order = true;
+    for want in 1..=3 {
+        in_order &= matches!(lane.poll(), Some(LaneItem::Fact { seq, item, late: false, .. })
+            if seq == want && u64::from(item) == want);
+    }
+    bytes[100] ^= 1;
+    in_order
+        && duplicates == 3
+        && lane.poll().is_none()
+        && lane.poll_timeout().is_none()
+        && Publication::open(&bytes, Profile::ED25519).is_err()
 }
