@@ -239,10 +239,6 @@ pub struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     /// The next key, as the bytes of its text, and its value: `None` at the end, `Some(None)` when the key is no text.
-    #[expect(
-        clippy::type_complexity,
-        reason = "the end and a wrong key are different answers"
-    )]
     pub fn next_entry(&mut self) -> Option<Option<(&'a [u8], Value<'a>)>> {
         self.left = self.left.checked_sub(1)?;
         Some(self.entry())

@@ -110,6 +110,17 @@ impl<'de> Deserializer<'de> for &mut Source<'de> {
         }
     }
 
+    /// A number that is finite as carried stays finite, or is none.
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PayloadError> {
+        let mut ahead = self.0;
+        match ahead.value() {
+            Some(Value::Float(value)) if !(value as f32).is_finite() => {
+                Err(PayloadError::InvalidValue)
+            }
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PayloadError> {
         if self.take_null() {
             visitor.visit_none()
@@ -155,7 +166,7 @@ impl<'de> Deserializer<'de> for &mut Source<'de> {
     }
 
     serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f64 char str string bytes byte_buf unit
         unit_struct seq tuple tuple_struct map struct
     }
 }
