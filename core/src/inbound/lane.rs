@@ -48,6 +48,11 @@ enum Source {
 
 /// One publisher on one topic in one subscription, in any mode.
 ///
+/// Choices where the rules leave one: the third fact of a lower epoch may itself take over (`latest_only`); an episode of conflicts is
+/// told after 10 s even if it goes on; a sparse source waits the whole timeout for every gap, since nothing tells a gap from a jump; a
+/// closed place counts as missing, so a copy that gets another chance is late; two counters are told when each has brought a new
+/// highest number, not by a replay, a minute after the second was first heard; an epoch that was replaced is remembered by its edge.
+///
 /// Commands: `offer`, `close`, `give_up`, `replay_progress`, `replay_end`, `resume`. Inputs: `handle_timeout`. Outputs: `poll`, which
 /// decides nothing. Commands and inputs act first on what is due by their `now`; an earlier mono than the last is taken as the last.
 #[derive(Debug)]

@@ -118,17 +118,17 @@ impl Model {
                 .epochs
                 .iter()
                 .enumerate()
-                .map(|(at, e)| (self.gap_due(e), 0, at));
+                .map(|(at, e)| (self.gap_due(e), 0, 0, at));
             let ends = self
                 .clashes
                 .iter()
                 .enumerate()
-                .map(|(at, c)| (Some(end(c)), 1, at));
+                .map(|(at, c)| (Some(end(c)), 1, c.epoch, at));
             let due = gaps
                 .chain(ends)
-                .filter_map(|(due, kind, at)| Some((due?, kind, at)));
-            // Gaps of two epochs that are due together: by place, which is by age of the place.
-            let Some((due, kind, at)) = due.min_by_key(|due| (due.0, due.1)) else {
+                .filter_map(|(due, kind, tie, at)| Some((due?, kind, tie, at)));
+            // Due together: gaps before episodes, gaps by their place in the list, episodes by epoch.
+            let Some((due, kind, _, at)) = due.min() else {
                 return;
             };
             if due > self.clock {
