@@ -19,7 +19,7 @@ pub enum Mode {
     Ordered,
 }
 
-/// How a [`Lane`] works.
+/// How a [`Lane`](super::Lane) works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneConfig {
     /// How facts are given out.
