@@ -1,0 +1,271 @@
+//! The command line.
+//!
+//! Decides: names, defaults and help of every command, and that a wrong command line is one line. Leaves to others: what the values
+//! mean beyond their form. Believes: no clock. Bounded by: 16 stations.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use tidings::{NodeId, Sources};
+
+use crate::exit::{Exit, Failure, print};
+use crate::human;
+
+/// Where a station listens and is looked for when nothing else is said.
+pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:7400";
+
+/// Publish and subscribe with a notice for everything that may be missing.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tidings",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
+#[command(
+    after_help = "Exit codes: 0 done, 1 a fact was lost or the ledger does not balance, 2 usage, 3 no station, 4 refused.\n\
+    Facts go to standard output, everything else to standard error."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the vectors of a folder against this implementation
+    Conformance(ConformanceArgs),
+    /// Watch it work: two stations, a publisher and three subscribers over real sockets
+    Demo(DemoArgs),
+    /// Say what a notice, refusal or reason means and what to do; without a code, list them all
+    Explain {
+        /// Its text or number
+        code: Option<String>,
+    },
+    /// Write a new secret key to a file that must not exist yet
+    Keygen {
+        /// The file to write, readable by its owner alone
+        file: PathBuf,
+    },
+    /// Publish lines, JSON values or a whole file
+    Pub(PubArgs),
+    /// Run a station until Ctrl-C
+    Station(StationArgs),
+    /// Print what is published, in order, and what may be missing
+    Sub(SubArgs),
+}
+
+/// What every node needs.
+#[derive(Debug, Args)]
+pub(crate) struct NodeArgs {
+    /// A station: tcp://HOST:PORT, or tcp://NODEID@HOST:PORT to accept no other one there; repeatable
+    #[arg(
+        long = "station",
+        value_name = "ADDRESS",
+        default_value = "tcp://127.0.0.1:7400"
+    )]
+    pub(crate) stations: Vec<String>,
+    /// The key to be known by; without it a new one for this run
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+    /// The realm; without it the first segment of the topic or filter
+    #[arg(long, value_name = "NAME")]
+    pub(crate) realm: Option<String>,
+    /// How long to wait for a first station
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = human::parse_span)]
+    pub(crate) wait: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StationArgs {
+    /// The loopback address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT", default_value = DEFAULT_LISTEN)]
+    pub(crate) listen: String,
+    /// The key to be known by; without it a new one for this run
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PubArgs {
+    /// The topic, such as demo/hello
+    pub(crate) topic: String,
+    /// The file to publish; - is standard input
+    #[arg(default_value = "-")]
+    pub(crate) file: PathBuf,
+    /// Each line is a JSON value; blank lines are passed over
+    #[arg(long, conflicts_with_all = ["lines", "raw"])]
+    pub(crate) json: bool,
+    /// Each line is a text (the default)
+    #[arg(long, conflicts_with = "raw")]
+    pub(crate) lines: bool,
+    /// The whole file is one byte string
+    #[arg(long)]
+    pub(crate) raw: bool,
+    /// At most so many a second
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rate: Option<u32>,
+    /// How long a publication may travel, one hour at most
+    #[arg(long, value_name = "TIME", value_parser = human::parse_span)]
+    pub(crate) ttl: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SubArgs {
+    /// A topic, or a filter: * for one segment, a last ** for the rest; quote it
+    pub(crate) filter: String,
+    /// Whose facts are wanted: open, or node:ID; node:ID is repeatable
+    #[arg(long, value_name = "SOURCE", required = true, value_parser = parse_source)]
+    pub(crate) from: Vec<Source>,
+    /// How one publisher's facts are ordered
+    #[arg(long, value_enum, default_value_t = Order::Ordered)]
+    pub(crate) mode: Order,
+    /// End after so many facts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+    /// One JSON object per item, notices included
+    #[arg(long, conflicts_with = "raw")]
+    pub(crate) json: bool,
+    /// Text and byte strings exactly as published, nothing between them
+    #[arg(long)]
+    pub(crate) raw: bool,
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum Order {
+    /// In order; a missing one is waited for, then reported
+    Ordered,
+    /// Only what is newer than the last
+    LatestOnly,
+    /// At once; what is missing is still reported
+    AsArrives,
+}
+
+impl From<Order> for tidings::Mode {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Ordered => Self::Ordered,
+            Order::LatestOnly => Self::LatestOnly,
+            Order::AsArrives => Self::AsArrives,
+        }
+    }
+}
+
+/// One `--from`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source {
+    Node(NodeId),
+    Open,
+}
+
+fn parse_source(text: &str) -> Result<Source, String> {
+    if text == "open" {
+        return Ok(Source::Open);
+    }
+    let id = text
+        .strip_prefix("node:")
+        .ok_or("write open, or node: and 64 hex digits")?;
+    id.parse()
+        .map(Source::Node)
+        .map_err(|_| "a node id is 64 hex digits".to_owned())
+}
+
+/// All `--from` of one command line together.
+pub(crate) fn sources(from: &[Source]) -> Result<Sources, Failure> {
+    let open = from.iter().any(|source| matches!(source, Source::Open));
+    if open && from.len() > 1 {
+        return Err(Failure::usage(
+            "cannot subscribe: --from open admits everyone, so the others say nothing. give one of the two",
+        ));
+    }
+    if open {
+        return Ok(Sources::Open);
+    }
+    let nodes = from.iter().filter_map(|source| match source {
+        Source::Node(id) => Some(*id),
+        Source::Open => None,
+    });
+    Ok(Sources::Nodes(nodes.collect()))
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Spoil what one subscriber received before it is counted, to see that the ledger notices
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) sabotage: Option<Sabotage>,
+    /// Print the ledger alone, as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// How long publishing takes, in seconds
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub(crate) seconds: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sabotage {
+    /// Take one received fact away
+    Drop,
+    /// Count one received fact twice
+    Dup,
+    /// Exchange two received facts
+    Swap,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConformanceArgs {
+    /// The folder that holds the vectors
+    #[arg(default_value = "vectors")]
+    pub(crate) dir: PathBuf,
+    /// Print the table as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What the command line asks for; help and version are printed here and end the run.
+pub(crate) fn parse() -> Result<Cli, Result<Exit, Failure>> {
+    Cli::try_parse().map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => print(&error.to_string()),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            crate::exit::say(error.to_string().trim_end());
+            Ok(Exit::Usage)
+        }
+        _ => Err(Failure::usage(one_line(&error.to_string()))),
+    })
+}
+
+/// Clap's message without its usage block, as `what: why. next step`.
+fn one_line(message: &str) -> String {
+    let usage = message
+        .lines()
+        .find_map(|line| line.strip_prefix("Usage: "));
+    let command: Vec<&str> = usage.map_or_else(Vec::new, |usage| {
+        let names = usage
+            .split(' ')
+            .take_while(|word| !word.starts_with(['[', '<', '-']));
+        names.take(2).collect()
+    });
+    let command = if command.is_empty() {
+        "tidings".to_owned()
+    } else {
+        command.join(" ")
+    };
+    let told = message
+        .lines()
+        .take_while(|line| !line.starts_with("Usage: "));
+    let why: Vec<&str> = told
+        .filter(|line| !line.starts_with("For more information"))
+        .map(|line| line.trim().trim_start_matches("error: "))
+        .filter(|line| !line.is_empty())
+        .collect();
+    format!(
+        "cannot read the command line: {}. see {command} --help",
+        why.join(" ")
+    )
+}

@@ -1,0 +1,142 @@
+//! Numbers, spans and times as people read and write them.
+//!
+//! Decides: their form. Leaves to others: where they come from. Believes: wall times are Unix milliseconds, shown in UTC.
+//! Bounded by: nothing to bound.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+/// `1461` as `1,461`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Unix milliseconds as `2026-11-29 23:12:56.123Z`; later than year 9999 as the bare number.
+pub(crate) fn utc(millis: u64) -> String {
+    if millis > 253_402_300_799_999 {
+        return format!("{millis} ms");
+    }
+    let (days, rest) = (millis / 86_400_000, millis % 86_400_000);
+    let (year, month, day) = civil(days);
+    let (hour, minute) = (rest / 3_600_000, rest / 60_000 % 60);
+    let (second, milli) = (rest / 1000 % 60, rest % 1000);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{milli:03}Z")
+}
+
+/// Days since 1970-01-01 as a date, counted in years that begin in March so that a leap day is the last one.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+/// `500ms`, `30s`, `10m` or `1h`; a bare number is seconds.
+pub(crate) fn parse_span(text: &str) -> Result<Duration, String> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number
+        .parse()
+        .map_err(|_| "write it as 500ms, 30s, 10m or 1h".to_owned())?;
+    let unit_ms = match unit {
+        "ms" => 1,
+        "" | "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err("write it as 500ms, 30s, 10m or 1h".to_owned()),
+    };
+    number
+        .checked_mul(unit_ms)
+        .filter(|millis| *millis <= 365 * 86_400_000)
+        .map(Duration::from_millis)
+        .ok_or_else(|| "at most a year".to_owned())
+}
+
+/// A span as `420 ms` or `12.3 s`.
+pub(crate) fn span(span: Duration) -> String {
+    if span < Duration::from_secs(1) {
+        format!("{} ms", span.as_millis())
+    } else {
+        format!("{:.1} s", span.as_secs_f64())
+    }
+}
+
+/// Text for a terminal: what could steer it is shown instead of sent.
+pub(crate) fn printable(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() && c != '\t' {
+            safe.extend(c.escape_default());
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
+/// How this program was called, for lines to paste.
+pub(crate) fn program() -> String {
+    match std::env::args().next() {
+        Some(name) if name.len() <= 24 && !name.contains(' ') => name,
+        _ => "tidings".to_owned(),
+    }
+}
+
+/// Whether standard error is a terminal.
+pub(crate) fn stderr_is_terminal() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        assert_eq!(
+            [count(0), count(999), count(1461), count(1_000_000)],
+            ["0", "999", "1,461", "1,000,000"]
+        );
+    }
+
+    #[test]
+    fn times_are_utc_dates() {
+        assert_eq!(utc(0), "1970-01-01 00:00:00.000Z");
+        assert_eq!(utc(951_782_400_000), "2000-02-29 00:00:00.000Z");
+        assert_eq!(utc(1_709_251_199_999), "2024-02-29 23:59:59.999Z");
+        assert_eq!(utc(1_796_000_000_123), "2026-11-30 00:53:20.123Z");
+        assert_eq!(utc(u64::MAX), format!("{} ms", u64::MAX));
+    }
+
+    #[test]
+    fn spans_have_units() {
+        assert_eq!(parse_span("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_span("30"), Ok(Duration::from_secs(30)));
+        assert_eq!(parse_span("1h"), Ok(Duration::from_secs(3600)));
+        for bad in ["", "s", "-1s", "1d", "99999999999999999999", "99999999999h"] {
+            assert!(parse_span(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_could_steer_a_terminal_is_shown_instead() {
+        assert_eq!(printable("a\u{1b}[2Jb\tc"), "a\\u{1b}[2Jb\tc");
+    }
+}

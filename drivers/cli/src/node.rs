@@ -1,0 +1,109 @@
+//! What `pub` and `sub` share: the realm, the node and its stations.
+//!
+//! Decides: which realm a topic or filter is of when none is named. Leaves to others: addresses and links; they are the driver's.
+//! Believes: the runtime's clock, for waiting. Bounded by: 16 stations.
+
+use std::time::Duration;
+
+use tidings::RealmId;
+use tidings_tokio::{Node, StartError, WaitError};
+
+use crate::args::NodeArgs;
+use crate::exit::{Exit, Failure, say};
+use crate::{human, keyfile};
+
+/// The realm of that name; none when a realm cannot be called so (WIRE.md section 4).
+pub(crate) fn realm_of_name(name: &str) -> Option<RealmId> {
+    (1..=255)
+        .contains(&name.len())
+        .then(|| RealmId::of_name(name))
+}
+
+/// The realm named, or the first segment of `topic`.
+pub(crate) fn realm(named: Option<&str>, topic: &str) -> Result<RealmId, Failure> {
+    let name = named.unwrap_or_else(|| topic.split('/').next().unwrap_or_default());
+    if named.is_none() && name.contains('*') {
+        return Err(Failure::usage(format!(
+            "cannot tell the realm of {topic:?}: its first segment is a wildcard. name it with --realm"
+        )));
+    }
+    realm_of_name(name).ok_or_else(|| {
+        Failure::usage(format!(
+            "cannot use a realm name of {} bytes: 1 to 255 are allowed. choose another with --realm",
+            name.len()
+        ))
+    })
+}
+
+/// A node that dials the stations of the command line.
+pub(crate) fn start(args: &NodeArgs) -> Result<Node, Failure> {
+    let mut builder = Node::builder(keyfile::load_or_make(args.key.as_deref())?);
+    for address in &args.stations {
+        builder = builder
+            .station(address)
+            .map_err(|error| Failure::usage(format!("cannot use station {error}")))?;
+    }
+    if let Some(key) = &args.key {
+        builder = builder.last_epoch(keyfile::load_epoch(key)?);
+    }
+    builder.start().map_err(|error| start_failure(&error))
+}
+
+/// A node or a station that did not start, as one line.
+pub(crate) fn start_failure(error: &StartError) -> Failure {
+    match error {
+        StartError::PortInUse { address } => Failure::usage(format!(
+            "cannot listen on {address}: the port is in use. try --listen {}:0",
+            if address.is_ipv6() {
+                "[::1]".to_owned()
+            } else {
+                address.ip().to_string()
+            }
+        )),
+        StartError::Bind { address, kind } => Failure::usage(format!(
+            "cannot listen on {address}: {kind}. try --listen 127.0.0.1:0"
+        )),
+        other => Failure::usage(format!("cannot start: {other}")),
+    }
+}
+
+/// Waits for a first station, and a moment for the others.
+pub(crate) async fn connected(node: &Node, args: &NodeArgs) -> Result<(), Failure> {
+    let all = args.stations.len();
+    match node.connected(1, args.wait).await {
+        Ok(_) => {}
+        Err(WaitError::TimedOut { .. }) => {
+            return Err(Failure::new(
+                Exit::NoStation,
+                format!(
+                    "cannot reach {}: nothing answered within {}. start one with {} station",
+                    addresses(&args.stations),
+                    human::span(args.wait),
+                    human::program()
+                ),
+            ));
+        }
+        Err(other) => {
+            return Err(Failure::new(
+                Exit::NoStation,
+                format!("cannot reach a station: {other}. try again"),
+            ));
+        }
+    }
+    if all > 1 {
+        let reached = match node.connected(all, Duration::from_secs(1)).await {
+            Err(WaitError::TimedOut { reached, .. }) => reached,
+            _ => all,
+        };
+        say(format_args!("connected to {reached} of {all} stations"));
+    }
+    Ok(())
+}
+
+fn addresses(stations: &[String]) -> String {
+    match stations {
+        [one] => one.clone(),
+        [first, rest @ ..] => format!("{first} or {} more", rest.len()),
+        [] => "a station".to_owned(),
+    }
+}

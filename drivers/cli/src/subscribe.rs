@@ -1,0 +1,150 @@
+//! `tidings sub`: facts to standard output, everything else to standard error, and a ledger at the end.
+//!
+//! Decides: how items look and when the run is over. Leaves to others: order, and what is missing; they are the core's. Believes: no
+//! clock but the notices' times. Bounded by: two buffers on their way to a slow pipe; then the stream fills, and then
+//! `on_full: pause` stops the links, so that nothing is lost.
+
+use std::future::Future;
+use std::io::IsTerminal;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tidings::{Item, Mode, Notice, OnFull, Subscribe, topic};
+use tidings_tokio::Subscription;
+
+use crate::args::{self, SubArgs};
+use crate::audit::Audit;
+use crate::exit::{Exit, Failure, output_failed, say};
+use crate::node;
+use crate::output::{Closed, Output};
+use crate::show::Show;
+
+/// Runs `tidings sub`.
+pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
+    topic::check_filter(&args.filter).map_err(|fault| {
+        Failure::usage(format!(
+            "cannot subscribe to {:?}: {fault}. a filter is 1 to 16 segments joined by /; * is one whole segment, ** the last ones",
+            args.filter
+        ))
+    })?;
+    let realm = node::realm(args.node.realm.as_deref(), &args.filter)?;
+    let sources = args::sources(&args.from)?;
+    let node = node::start(&args.node)?;
+    let mode = Mode::from(args.mode);
+    let request = Subscribe::new(realm, args.filter.as_str(), sources)
+        .mode(mode)
+        .on_full(OnFull::Pause);
+    // Subscribed before the first link is up: no fact can come between.
+    let mut subscription = node.subscribe(request).map_err(|refused| {
+        Failure::usage(format!(
+            "cannot subscribe to {:?}: {refused}. correct the filter or the sources",
+            args.filter
+        ))
+    })?;
+    node::connected(&node, &args.node).await?;
+
+    let mut reader = Reader {
+        show: Show::new(&args, std::io::stdout().is_terminal()),
+        count: args.count,
+        stations: args.node.stations.len(),
+        audit: Audit::default(),
+        carriers: 0,
+        refused: false,
+    };
+    let mut out = Output::start();
+    let interrupted = tokio::select! {
+        // A closed pipe is told by `finish` below.
+        _ = reader.read(&mut subscription, &mut out) => false,
+        _ = tokio::signal::ctrl_c() => true,
+    };
+    // A pipe nobody reads must not hold up a run that was interrupted.
+    let written = out
+        .finish(interrupted.then_some(Duration::from_secs(1)))
+        .await;
+    let (ledger, bad) = reader.audit.close(mode, subscription.status().as_ref());
+    node.close().await;
+    if let Err(error) = written {
+        return output_failed(&error);
+    }
+    say(ledger);
+    Ok(match (bad, reader.refused && reader.audit.delivered == 0) {
+        (true, _) => Exit::Lost,
+        (false, true) => Exit::Refused,
+        (false, false) => Exit::Done,
+    })
+}
+
+struct Reader {
+    show: Show,
+    count: Option<u64>,
+    stations: usize,
+    audit: Audit,
+    carriers: usize,
+    refused: bool,
+}
+
+impl Reader {
+    /// Reads until the stream ends, `--count` facts came or nobody takes the output.
+    async fn read(
+        &mut self,
+        subscription: &mut Subscription,
+        out: &mut Output,
+    ) -> Result<(), Closed> {
+        loop {
+            let item = match ready(subscription.next()) {
+                Some(item) => item,
+                None => {
+                    out.flush().await?;
+                    self.say_carriers(subscription);
+                    tokio::select! {
+                        item = subscription.next() => item,
+                        () = tokio::time::sleep(Duration::from_millis(100)) => continue,
+                    }
+                }
+            };
+            match item {
+                None => return Ok(()),
+                Some(Item::Fact(fact)) => {
+                    self.audit.fact(&fact);
+                    self.show.fact(out.buffer(), &fact);
+                }
+                Some(Item::Notice(notice)) => {
+                    self.say_carriers(subscription);
+                    self.refused |= matches!(*notice, Notice::SubscriptionRefused { .. });
+                    self.audit.notice(&notice);
+                    self.show.notice(out.buffer(), &notice);
+                }
+                Some(_) => {}
+            }
+            if out.is_full() {
+                out.flush().await?;
+            }
+            if self
+                .count
+                .is_some_and(|count| self.audit.delivered >= count)
+            {
+                return Ok(());
+            }
+        }
+    }
+
+    fn say_carriers(&mut self, subscription: &Subscription) {
+        let carriers = subscription.status().map_or(0, |status| status.carriers);
+        if carriers != self.carriers {
+            self.carriers = carriers;
+            say(format_args!(
+                "carried by {carriers} of {} stations",
+                self.stations
+            ));
+        }
+    }
+}
+
+/// What the future gives without waiting.
+fn ready<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
