@@ -120,6 +120,9 @@ fn offer(
     }
 }
 
+/// How long an episode of conflicts stays open after the last one.
+const EPISODE_MS: u64 = 1000;
+
 type HeapLane = Lane<(), Vec<Option<Slot<()>>>>;
 
 pub(super) fn order(entry: &Value) -> Result<Judged, Broken> {
@@ -145,8 +148,10 @@ pub(super) fn order(entry: &Value) -> Result<Judged, Broken> {
         ("superseded", 0),
         ("conflicts", 0),
     ]);
+    // When the episode of the last conflict ends.
+    let mut quiet_at = None;
     for (place, step) in steps(entry)?.iter().enumerate() {
-        let mut conflict = None;
+        let (mut conflict, mut shown): (_, Vec<Value>) = (None, Vec::new());
         if step.get("timeout").is_some() {
             // The wall moves only what an idle lane may forget, which no trace waits for.
             let mono = Instant::from_millis(number(step, "timeout")?);
@@ -172,7 +177,10 @@ pub(super) fn order(entry: &Value) -> Result<Judged, Broken> {
                 anycast: false,
                 copy_possible: false,
             };
-            match lane.offer(now(step)?, offer, ()) {
+            let at = now(step)?;
+            match offer_drained(&mut lane, at, offer, (), |item| {
+                shown.extend(show(item, &mut counts))
+            }) {
                 Admit::Taken => {}
                 Admit::Superseded(()) => *counts.entry("superseded").or_default() += 1,
                 Admit::Conflict(()) if mode == Mode::LatestOnly => {
@@ -181,6 +189,7 @@ pub(super) fn order(entry: &Value) -> Result<Judged, Broken> {
                 Admit::Conflict(()) => {
                     *counts.entry("conflicts").or_default() += 1;
                     conflict = Some(json!({ "conflict": [epoch, seq, seq, 1] }));
+                    quiet_at = Some(at.mono.as_micros() / 1000 + EPISODE_MS);
                 }
                 other => {
                     return Err(format!(
@@ -189,45 +198,63 @@ pub(super) fn order(entry: &Value) -> Result<Judged, Broken> {
                 }
             }
         }
-        let out = drain(&mut lane, &mut counts, conflict);
-        compare(place, step, "out", &out)?;
+        drain(&mut lane, &mut |item| shown.extend(show(item, &mut counts)));
+        shown.extend(conflict);
+        compare(place, step, "out", &shown.into())?;
         let deadline = lane.poll_timeout().map(|at| at.as_micros() / 1000);
+        // The end of an episode of conflicts is no deadline of the order.
+        let deadline = deadline
+            .filter(|at| Some(*at) != quiet_at || step["deadline_ms"].as_u64() == Some(*at));
         compare(place, step, "deadline_ms", &deadline.into())?;
     }
     Ok(Ok(json!(counts)))
 }
 
-/// Everything that is ready. Conflicts are counted one by one here and are told once per episode by the lane, so the notice of a first
-/// one stands for the conflict of this step and later ones are left to the count.
-fn drain(
-    lane: &mut HeapLane,
-    counts: &mut BTreeMap<&'static str, u64>,
-    conflict: Option<Value>,
-) -> Value {
-    let mut out: Vec<Value> = Vec::new();
-    while let Some(item) = lane.poll() {
-        out.push(match item {
-            LaneItem::Fact {
-                epoch, seq, late, ..
-            } => {
-                *counts.entry("facts").or_default() += 1;
-                *counts.entry("late").or_default() += u64::from(late);
-                json!({ "fact": [epoch, seq], "late": late })
-            }
-            LaneItem::Skipped { epoch, first, last } => {
-                *counts.entry("skipped").or_default() += last - first + 1;
-                json!({ "skipped": [epoch, first, last] })
-            }
-            LaneItem::Restarted { epoch, greater } => {
-                json!({ "restarted": { "epoch": epoch, "greater": greater } })
-            }
-            LaneItem::TwoCounters { .. } => json!({ "two_counters": true }),
-            LaneItem::Conflict { .. } => continue,
-            other => json!({ "other": format!("{other:?}") }),
-        });
+/// Offers until the lane takes it: a lane may ask for what is decided to be handed out first.
+fn offer_drained<T: std::fmt::Debug>(
+    lane: &mut Lane<T, Vec<Option<Slot<T>>>>,
+    now: Now,
+    offer: Offer,
+    mut item: T,
+    mut out: impl FnMut(LaneItem<T>),
+) -> Admit<T> {
+    loop {
+        match lane.offer(now, offer, item) {
+            Admit::Busy(back) if lane.is_ready() => item = back,
+            admit => return admit,
+        }
+        drain(lane, &mut out);
     }
-    out.extend(conflict);
-    out.into()
+}
+
+/// Hands out all that is decided.
+fn drain<T>(lane: &mut Lane<T, Vec<Option<Slot<T>>>>, out: &mut impl FnMut(LaneItem<T>)) {
+    while let Some(decided) = lane.poll() {
+        out(decided);
+    }
+}
+
+/// What came out as the vectors write it. Conflicts are shown one by one where they are answered; the lane's own notice of an episode is not.
+fn show(item: LaneItem<()>, counts: &mut BTreeMap<&'static str, u64>) -> Option<Value> {
+    Some(match item {
+        LaneItem::Fact {
+            epoch, seq, late, ..
+        } => {
+            *counts.entry("facts").or_default() += 1;
+            *counts.entry("late").or_default() += u64::from(late);
+            json!({ "fact": [epoch, seq], "late": late })
+        }
+        LaneItem::Skipped { epoch, first, last } => {
+            *counts.entry("skipped").or_default() += last - first + 1;
+            json!({ "skipped": [epoch, first, last] })
+        }
+        LaneItem::Restarted { epoch, greater } => {
+            json!({ "restarted": { "epoch": epoch, "greater": greater } })
+        }
+        LaneItem::TwoCounters { .. } => json!({ "two_counters": true }),
+        LaneItem::Conflict { .. } => return None,
+        other => json!({ "other": format!("{other:?}") }),
+    })
 }
 
 /// Publications without an epoch: which numbering each was taken for is known when its lane hands it out.
@@ -240,11 +267,9 @@ pub(super) fn guess(entry: &Value) -> Result<Judged, Broken> {
     let mut lane: Lane<usize, Vec<Option<Slot<usize>>>> = Lane::growing(config);
     let steps = steps(entry)?;
     let mut epochs = vec![None; steps.len()];
-    let mut take = |lane: &mut Lane<usize, Vec<Option<Slot<usize>>>>| {
-        while let Some(item) = lane.poll() {
-            if let LaneItem::Fact { epoch, item, .. } = item {
-                epochs[item] = Some(epoch);
-            }
+    let mut note = |item| {
+        if let LaneItem::Fact { epoch, item, .. } = item {
+            epochs[item] = Some(epoch);
         }
     };
     let mut last = 0;
@@ -252,7 +277,7 @@ pub(super) fn guess(entry: &Value) -> Result<Judged, Broken> {
         last = number(step, "at_ms")?;
         let now = Now::new(Instant::from_millis(last), WallMs::new(last));
         lane.handle_timeout(now);
-        take(&mut lane);
+        drain(&mut lane, &mut note);
         let seq = number(&step["offer"], "seq")?;
         let until = now.wall.saturating_add(900_000);
         let offer = Offer {
@@ -263,14 +288,15 @@ pub(super) fn guess(entry: &Value) -> Result<Judged, Broken> {
             anycast: false,
             copy_possible: false,
         };
-        if !matches!(lane.offer(now, offer, place), Admit::Taken) {
-            return Err(format!("step {place} is not taken"));
+        let admit = offer_drained(&mut lane, now, offer, place, &mut note);
+        if !matches!(admit, Admit::Taken) {
+            return Err(format!("step {place} is answered {admit:?}"));
         }
-        take(&mut lane);
+        drain(&mut lane, &mut note);
     }
     let end = last + 10 * timeout;
     lane.handle_timeout(Now::new(Instant::from_millis(end), WallMs::new(end)));
-    take(&mut lane);
+    drain(&mut lane, &mut note);
     let mut numberings: Vec<u64> = epochs.iter().flatten().copied().collect();
     numberings.sort_unstable();
     numberings.dedup();

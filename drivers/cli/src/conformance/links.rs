@@ -269,8 +269,10 @@ impl Asker {
         let now = self.side.now;
         let client = &mut self.side.machine;
         let frame = Frame::decode(body, Phase::Established).map_err(|error| error.to_string())?;
+        let mut again = false;
         let wanted = match frame {
             Frame::Subscribe(wanted) => {
+                again = !self.subscriptions.is_empty();
                 let request = Subscribe::new(wanted.realm, wanted.filter, Sources::Open);
                 let subscription = client
                     .subscribe(now, request)
@@ -322,6 +324,8 @@ impl Asker {
             (None, _) => Ok(None),
             // Ids may leave gaps, and this client leaves none.
             (Some(wanted), Some(given)) if given <= wanted => Ok(None),
+            // A filter that is subscribed already is not asked for again.
+            (Some(_), None) if again => Ok(None),
             (Some(wanted), given) => Err(format!(
                 "gives out the id {given:?} where {wanted} may stand"
             )),
