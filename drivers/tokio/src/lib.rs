@@ -10,11 +10,6 @@
 #![doc = include_str!("../examples/hello.rs")]
 //! ```
 
-#![allow(
-    clippy::result_large_err,
-    reason = "a refused call gives its argument back whole"
-)]
-
 mod address;
 mod clock;
 mod counters;
