@@ -370,7 +370,9 @@ impl Client {
         if side.closed {
             return;
         }
-        let goodbye = side.link.is_up();
+        // The link finds a frame that is not whole in time by itself, and has failed by now. The handshake's own deadline comes first, so it
+        // was up.
+        let goodbye = side.link.is_up() || error == LinkError::FrameTimeout;
         side.link.fail(error);
         let station = side.station;
         if let Some(dialled) = self.stations.get_mut(usize::from(station.0)) {

@@ -163,7 +163,9 @@ impl Station {
         if side.closed {
             return;
         }
-        let goodbye = side.link.is_up();
+        // The link finds a frame that is not whole in time by itself, and has failed by now. The handshake's own deadline comes first, so it
+        // was up.
+        let goodbye = side.link.is_up() || error == LinkError::FrameTimeout;
         side.link.fail(error);
         while side.link.poll_transmit(&mut side.out) {}
         self.counts.links_failed += 1;
