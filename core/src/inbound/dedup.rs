@@ -56,9 +56,9 @@ const HEADS: u32 = NONE - ALL_LISTS as u32;
 const BY_ID: usize = 0;
 const BY_SIGNATURE: usize = 1;
 
-/// One place of a dedup's storage: one cache line. With its part of the index, an entry takes 75 bytes.
+/// One place of a dedup's storage, 64 bytes. With its part of the index, an entry takes 75. (Not aligned to cache lines: allocators extend
+/// such vectors by copying.)
 #[derive(Clone, Debug)]
-#[repr(align(64))]
 pub struct Slot {
     /// What the entry is found by, in each index.
     keys: [[u64; 2]; 2],
