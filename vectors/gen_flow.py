@@ -6,6 +6,8 @@ from model import judge
 from model_wire import verify_publication
 
 TTL, SKEW, TOP = 600_000, 300_000, 2**53 - 1
+# An ended entry may take its place so much longer.
+GRACE = 16_000
 
 
 # Dedup.
@@ -72,7 +74,7 @@ def dedup():
         (2000, NOW + 2000, one, "duplicate"),
         (899_000, NOW + 899_000, one, "duplicate"),
         (899_500, NOW + 899_500, other, "full"),
-        (900_001, end + 1, other, "new"),
+        (GRACE + 900_001, end + GRACE + 1, other, "new"),
     )
     trace(
         "wall_steps_back",
@@ -82,8 +84,8 @@ def dedup():
         (950_000, NOW + 1000, one, "duplicate"),
         (1_849_000, NOW + 900_000, one, "duplicate"),
         (1_849_001, NOW + 900_000, other, "full"),
-        (1_849_002, NOW + 900_001, other, "new"),
-        (1_849_003, NOW + 900_002, one, "expired"),
+        (1_849_002, NOW + 900_001, one, "expired"),
+        (GRACE + 1_849_002, NOW + GRACE + 900_001, other, "new"),
     )
     trace(
         "mono_stood_still_while_suspended",
@@ -93,7 +95,8 @@ def dedup():
         (10, NOW + 2 * hour, one, "expired"),
         (20, NOW + 2 * hour, other, "full"),
         (30, NOW + 30, one, "duplicate"),
-        (900_010, NOW + 3 * hour, other, "new"),
+        (899_999, NOW + 3 * hour, other, "full"),
+        (GRACE + 900_010, NOW + 3 * hour, other, "new"),
     )
     trace(
         "full",
@@ -101,8 +104,8 @@ def dedup():
         *((n, NOW, fact(f"h{n}", end, f"p{n}"), "new") for n in range(4)),
         (5, NOW, fact("h5", end, "p5"), "full"),
         (6, NOW, fact("h0", end, "p0"), "duplicate"),
-        (900_001, end + 1, fact("h5", end + 9, "p5"), "new"),
-        (900_002, end + 2, fact("h0", end, "p0"), "expired"),
+        (900_001, end + 1, fact("h0", end, "p0"), "expired"),
+        (GRACE + 900_001, end + GRACE + 1, fact("h5", end + 2 * GRACE, "p5"), "new"),
     )
     trace(
         "over_half_full_nobody_holds_more_than_a_quarter",
@@ -116,6 +119,17 @@ def dedup():
         (11, NOW, fact("r0", end, "r"), "new"),
         (12, NOW, fact("p0", end, "p"), "duplicate"),
     )
+    for capacity, quarter in ((1, 1), (2, 1), (3, 1), (5, 2), (8, 2)):
+        half = capacity // 2 + 1
+        most = [(n, NOW, fact(f"p{n}", end, "p"), "new") for n in range(half)]
+        rest = [(n, NOW, fact(f"q{n}", end, "q"), "new" if n - half < quarter else "full") for n in range(half, capacity)]
+        trace(
+            f"no_quarter_is_less_than_one_of_{capacity}",
+            capacity,
+            *most,
+            (half, NOW, fact("p", end, "p"), "full"),
+            *rest,
+        )
     trace(
         "forgotten_gets_another_chance",
         4,
@@ -163,7 +177,11 @@ def guess():
     trace("restarts_again", (0, 5_000_000, 0), (1000, 1, 1), (2000, 9_000_000, 2), (3000, 9_000_001, 2))
     trace("no_restart_among_the_first_facts", (0, 5, 0), (249, 50_000, 0))
     trace("a_restart_right_after_them", (0, 5, 0), (250, 50_000, 1))
-    trace("the_highest_number", (0, 1, 0), (1000, TOP, 1), (2000, TOP - 9_999, 1), (3000, 1, 2))
+    trace("the_highest_number", (0, 1, 0), (1000, TOP, 1), (2000, TOP - 9_999, 1), (3000, 5_000_000, 2))
+    trace("no_hold_after_number_1", (0, 1, 0), (10, 50_000, 1), (20, 2, 0))
+    trace("two_counters_never_flip", (0, 5, 0), (1000, 1_000_000, 1), (2000, 6, 0), (3000, 1_000_001, 1), (4000, 7, 0))
+    trace("near_both_belongs_to_the_later", (0, 20_000, 0), (1000, 5_000, 1), (2000, 12_000, 1))
+    trace("the_one_heard_longest_ago_goes", (0, 1, 0), (1000, 5_000_000, 1), (2000, 2, 0), (3000, 9_000_000, 2), (4000, 3, 0), (5000, 5_000_001, 3))
     return f
 
 

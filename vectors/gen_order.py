@@ -133,10 +133,11 @@ def cases(trace):
         ((30, E2, 2), [fact(E2, 2)], 260),
         (("time", 260), [skipped(E1, 2, 2), fact(E1, 3, True)], None),
     )
-    for mode in ("as_arrives", "latest_only"):
+    for mode, hold in (("as_arrives", 250), ("latest_only", None)):
         trace(
             f"br_28_{mode}",
-            ((0, E1, 5_000_000), [fact(E1, 5_000_000)], None),
+            ((0, E1, 5_000_000), [fact(E1, 5_000_000)], hold),
+            (("time", 250), [], None),
             ((300, E2, 1), [restarted(E2, True), fact(E2, 1)], None),
             ((301, E2, 2), [fact(E2, 2)], None),
             mode=mode,
@@ -371,7 +372,7 @@ def epochs(trace):
     trace(
         "two_counters_after_a_minute_of_both",
         *steps,
-        ((at, E1, 8), [{"two_counters": True}, fact(E1, 8, True)], None),
+        ((at, E1, 8), [fact(E1, 8, True), {"two_counters": True}], None),
         ((at + 1, E2, 8), [fact(E2, 8)], None),
         ((at + 70_000, E1, 9), [fact(E1, 9, True)], None),
         ((at + 70_001, E2, 9), [fact(E2, 9)], None),
@@ -397,6 +398,26 @@ def as_arrives(trace):
         ((9, E1, 3), [fact(E1, 3)], 251),
         (("time", 251), [skipped(E1, 2, 2), skipped(E1, 4, 4)], None),
         mode="as_arrives",
+    )
+    trace(
+        "as_arrives_starts_at_the_lowest_of_the_first_facts",
+        ((0, E1, 7), [fact(E1, 7)], 250),
+        ((100, E1, 5), [fact(E1, 5)], 250),
+        (("time", 250), [skipped(E1, 6, 6)], None),
+        ((300, E1, 4), [fact(E1, 4, True)], None),
+        ((301, E1, 6), [fact(E1, 6, True)], None),
+        ((302, E1, 8), [fact(E1, 8)], None),
+        mode="as_arrives",
+    )
+    trace(
+        "as_arrives_buffer_full_skips_the_head_gap",
+        ((0, E1, 1), [fact(E1, 1)], None),
+        ((1, E1, 3), [fact(E1, 3)], 251),
+        ((2, E1, 5), [fact(E1, 5)], 251),
+        ((3, E1, 7), [fact(E1, 7), skipped(E1, 2, 2)], 252),
+        ((4, E1, 4), [fact(E1, 4)], 253),
+        mode="as_arrives",
+        buffer=3,
     )
     trace(
         "as_arrives_conflict",
@@ -425,6 +446,7 @@ def latest_only(trace):
         ((4, E2, 1), [restarted(E2, True), fact(E2, 1)], None),
         ((5, E1, 51), [], None),
         ((6, E2, 2), [fact(E2, 2)], None),
+        ((7, E2, 2), [conflict(E2, 2)], None),
         mode="latest_only",
     )
     trace(

@@ -45,7 +45,8 @@ class Dedup:
         own = sum(one[1] == offer["publisher"] for one in self.entries) + 1
         if used > self.capacity:
             return "full"
-        if used * K.dedup_half > self.capacity and own * K.dedup_quarter > self.capacity:
+        quarter = -(-self.capacity // K.dedup_quarter)
+        if len(self.entries) * K.dedup_half > self.capacity and own > quarter:
             return "full"
         self.entries.append((offer["hash"], offer["publisher"], offer["expires_at"], at, offer["expires_at"] - wall))
         return "new"
@@ -71,9 +72,10 @@ class Stream:
         self.epoch = epoch
         self.next = None  # until the order starts
         self.held = []  # (seq, arrived at)
-        self.waiting = []  # as_arrives: first, last, missed since
         self.missing = []  # first, last: given up, or before the start
         self.heard = 0
+        self.highest = 0
+        self.rose = 0  # when a number above all before came
 
     def start(self, seq):
         self.next = seq
@@ -144,20 +146,20 @@ class Order:
     def offer(self, epoch, seq, at):
         stream = self.stream_of(epoch, at)
         stream.heard = at
+        if seq > stream.highest:
+            stream.highest, stream.rose = seq, at
+        self.admit(stream, epoch, seq, at)
         self.two_counters()
-        if self.mode == "as_arrives":
-            self.as_arrives(stream, seq, at)
-        elif any(seq == one for one, _ in stream.held):
+
+    def admit(self, stream, epoch, seq, at):
+        if any(seq == one for one, _ in stream.held):
             self.conflict(epoch, seq)
-        elif stream.next is None:
+        elif stream.next is None or seq >= stream.next:
+            if self.mode == "as_arrives":
+                self.deliver(stream, seq)
             stream.held.append((seq, at))
-            if seq == 1:
+            if stream.next is None and seq == 1:
                 stream.start(1)
-                self.drain(stream)
-            elif len(stream.held) >= self.buffer:
-                self.give_up_the_head(stream)
-        elif seq >= stream.next:
-            stream.held.append((seq, at))
             self.drain(stream)
             if len(stream.held) >= self.buffer:
                 self.give_up_the_head(stream)
@@ -174,7 +176,7 @@ class Order:
             greater = all(epoch > stream.epoch for stream in self.streams)
             if len(self.streams) == K.order_epochs:
                 oldest = min(self.streams, key=lambda stream: stream.heard)
-                while oldest.held or oldest.waiting:
+                while oldest.held:
                     self.give_up_the_head(oldest)
                 self.streams.remove(oldest)
             self.out.append({"restarted": {"epoch": epoch, "greater": greater}})
@@ -187,23 +189,20 @@ class Order:
 
     def two_counters(self):
         if len(self.streams) == 2 and not self.told_two_counters:
-            if all(stream.heard - self.both_since >= K.order_two_counters_ms for stream in self.streams):
+            if all(stream.rose - self.both_since >= K.order_two_counters_ms for stream in self.streams):
                 self.told_two_counters = True
                 self.out.append({"two_counters": True})
 
     def drain(self, stream):
-        """Delivers the run at the front."""
+        """Delivers the run at the front; `as_arrives` did that when its facts came, and keeps their places."""
         while any(seq == stream.next for seq, _ in stream.held):
             stream.held = [one for one in stream.held if one[0] != stream.next]
-            self.deliver(stream, stream.next)
+            if self.mode != "as_arrives":
+                self.deliver(stream, stream.next)
             stream.next += 1
 
     def give_up_the_head(self, stream):
         """Starts the order at the lowest held fact, or skips to it."""
-        if self.mode == "as_arrives":
-            first, last, _ = stream.waiting.pop(0)
-            self.skip(stream, first, last)
-            return
         lowest = min(seq for seq, _ in stream.held)
         if stream.next is None:
             stream.start(lowest)
@@ -211,21 +210,6 @@ class Order:
             self.skip(stream, stream.next, lowest - 1)
             stream.next = lowest
         self.drain(stream)
-
-    def as_arrives(self, stream, seq, at):
-        if stream.next is None:
-            stream.start(seq)
-        if seq >= stream.next:
-            if seq > stream.next:
-                stream.waiting.append([stream.next, seq - 1, at])
-            stream.next = seq + 1
-            self.deliver(stream, seq)
-        elif take(stream.waiting, seq):
-            self.deliver(stream, seq)
-        elif take(stream.missing, seq):
-            self.deliver(stream, seq, late=True)
-        else:
-            self.conflict(stream.epoch, seq)
 
     def close(self, place):
         """A verified fact that was refused or dropped: its place is closed, nothing is delivered."""
@@ -239,7 +223,7 @@ class Order:
     # Time.
 
     def deadline_of(self, stream):
-        times = [at for _, at in stream.held] + [since for _, _, since in stream.waiting]
+        times = [at for _, at in stream.held]
         return min(times) + self.timeout_ms if times else None
 
     def deadline(self):
@@ -263,6 +247,8 @@ class Order:
             if seq > self.newest[1]:
                 return self.newer(epoch, seq, at)
             self.newest_heard = at
+            if seq == self.newest[1]:
+                return self.conflict(epoch, seq)
         else:
             self.lower = (epoch, 1 + (self.lower[1] if self.lower and self.lower[0] == epoch else 0))
             if self.lower[1] >= K.latest_takeover_facts and at - self.newest_heard >= K.latest_takeover_ms:
@@ -280,22 +266,33 @@ class Guess:
 
     def __init__(self, config):
         self.timeout_ms = config["timeout_ms"]
-        self.began = 0  # when the first facts of this numbering were heard
-        self.highest = None
-        self.numbering = 0
+        self.kept = []  # numbering, when it began, highest number, when it was heard last
+        self.numberings = 0
 
     def step(self, step):
         seq, at = step["offer"]["seq"], step["at_ms"]
-        if self.highest is None:
-            self.began, self.highest = at, seq
-        elif at - self.began >= self.timeout_ms and abs(seq - (self.highest + 1)) > K.guess_jump:
-            self.numbering += 1
-            self.began, self.highest = at, seq
-        self.highest = max(self.highest, seq)
-        return {"out": self.numbering}
+        one = self.find(seq, at)
+        if one is None:
+            if len(self.kept) == K.order_epochs:
+                self.kept.remove(min(self.kept, key=lambda one: one["heard"]))
+            one = {"numbering": self.numberings, "began": at, "starts_at_1": seq == 1, "highest": seq}
+            self.kept.append(one)
+            self.numberings += 1
+        one["highest"], one["heard"] = max(one["highest"], seq), at
+        one["starts_at_1"] = one["starts_at_1"] or seq == 1
+        return {"out": one["numbering"]}
+
+    def find(self, seq, at):
+        """The latest numbering whose next number is near, or one that still hears its first facts."""
+        latest_first = sorted(self.kept, key=lambda one: -one["numbering"])
+        first_facts = [one for one in latest_first if at - one["began"] < self.timeout_ms and not one["starts_at_1"]]
+        for one in latest_first:
+            if one not in first_facts and abs(seq - (one["highest"] + 1)) <= K.guess_jump:
+                return one
+        return first_facts[0] if first_facts else None
 
     def counters(self):
-        return {"numberings": self.numbering + 1}
+        return {"numberings": self.numberings}
 
 
 class Ring:
