@@ -1,0 +1,84 @@
+//! The suite's view of this driver.
+
+use std::time::Duration;
+
+use tidings::crypto::SecretKey;
+use tidings::{Item, Outcome, Publish, Refusal, Subscribe};
+use tidings_suite::Driver;
+use tidings_tokio::{Node, StationServer, Subscription};
+use tokio::runtime::Runtime;
+
+pub(crate) struct Tokio {
+    runtime: Runtime,
+}
+
+impl Driver for Tokio {
+    type Station = StationServer;
+    type Node = Node;
+    type Subscription = Subscription;
+    type Error = Box<dyn std::error::Error>;
+
+    fn new() -> Self {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        Self {
+            runtime: builder.worker_threads(2).enable_all().build().unwrap(),
+        }
+    }
+
+    fn start_station(&self, key: SecretKey, at: &str) -> Result<StationServer, Self::Error> {
+        let builder = StationServer::builder(key).listen(at)?;
+        Ok(self.runtime.block_on(builder.start())?)
+    }
+
+    fn station_address(&self, station: &StationServer) -> String {
+        station.address()
+    }
+
+    fn kill_station(&self, station: StationServer) {
+        self.runtime.block_on(station.kill());
+    }
+
+    fn close_station(&self, station: StationServer) {
+        self.runtime.block_on(station.close());
+    }
+
+    fn start_node(&self, key: SecretKey, stations: &[String]) -> Result<Node, Self::Error> {
+        let _inside = self.runtime.enter();
+        let mut builder = Node::builder(key);
+        for station in stations {
+            builder = builder.station(station)?;
+        }
+        Ok(builder.start()?)
+    }
+
+    fn connected(&self, node: &Node, stations: usize, within: Duration) -> bool {
+        self.runtime
+            .block_on(node.connected(stations, within))
+            .is_ok()
+    }
+
+    fn close_node(&self, node: Node) {
+        self.runtime.block_on(node.close());
+    }
+
+    fn subscribe(&self, node: &Node, request: Subscribe) -> Result<Subscription, Refusal> {
+        node.subscribe(request).map_err(|refused| refused.reason)
+    }
+
+    fn carried(&self, subscription: &mut Subscription, stations: usize, within: Duration) -> bool {
+        self.runtime
+            .block_on(subscription.carried(stations, within))
+            .is_ok()
+    }
+
+    fn next(&self, subscription: &mut Subscription, within: Duration) -> Option<Item> {
+        let next = async { tokio::time::timeout(within, subscription.next()).await };
+        self.runtime.block_on(next).ok().flatten()
+    }
+
+    fn publish(&self, node: &Node, request: Publish) -> Result<Outcome, Refusal> {
+        self.runtime
+            .block_on(node.publish(request))
+            .map_err(|refused| refused.reason)
+    }
+}
