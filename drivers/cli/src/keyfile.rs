@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
+use tidings::NodeId;
 use tidings::crypto::SecretKey;
 use zeroize::Zeroizing;
 
@@ -15,18 +16,18 @@ use crate::exit::{Failure, say};
 const HEAD: &str = "tidings-key-v1 ed25519 ";
 const MAX_BYTES: u64 = 256;
 
-/// The key of `file`, or one for this run, which is said on standard error.
+/// The key of `file`, or one for this run alone.
 pub(crate) fn load_or_make(file: Option<&Path>) -> Result<SecretKey, Failure> {
+    file.map_or_else(throwaway, load)
+}
+
+/// Says who this run is, and whether the key outlives it.
+pub(crate) fn introduce(id: NodeId, file: Option<&Path>) {
     match file {
-        Some(file) => load(file),
-        None => {
-            let key = SecretKey::from_seed(*random_seed()?);
-            say(format_args!(
-                "key: a new one for this run, {}. keep one with --key",
-                key.node_id()
-            ));
-            Ok(key)
-        }
+        Some(_) => say(format_args!("key: {id}")),
+        None => say(format_args!(
+            "key: {id}, for this run alone. keep one with --key"
+        )),
     }
 }
 

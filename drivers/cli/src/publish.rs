@@ -44,7 +44,7 @@ pub(crate) async fn run(args: PubArgs) -> Result<Exit, Failure> {
     let input = lines::open(&args.file)?;
     let node = node::start(&args.node)?;
     node::connected(&node, &args.node).await?;
-    say(format_args!("publishing as {}", node.id()));
+    keyfile::introduce(node.id(), args.node.key.as_deref());
 
     let ledger = Ledger::new();
     let mut sender = Sender {

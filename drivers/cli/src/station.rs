@@ -26,6 +26,7 @@ pub(crate) async fn run(args: StationArgs) -> Result<Exit, Failure> {
         .map_err(|error| start_failure(&error))?;
     let address = format!("tcp://{}@{}", station.id(), station.local_addr());
     let program = human::program();
+    keyfile::introduce(station.id(), args.key.as_deref());
     // Whoever started it may stop reading; the station serves on.
     print(&format!(
         "station {}\nlistening on tcp://{}\nCtrl-C ends it. in other terminals:\n\n  \

@@ -16,9 +16,9 @@ use tidings_tokio::Subscription;
 use crate::args::{self, SubArgs};
 use crate::audit::Audit;
 use crate::exit::{Exit, Failure, output_failed, say};
-use crate::node;
 use crate::output::{Closed, Output};
 use crate::show::Show;
+use crate::{keyfile, node};
 
 /// Runs `tidings sub`.
 pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
@@ -43,6 +43,7 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
         ))
     })?;
     node::connected(&node, &args.node).await?;
+    keyfile::introduce(node.id(), args.node.key.as_deref());
 
     let mut reader = Reader {
         show: Show::new(&args, std::io::stdout().is_terminal()),

@@ -1,0 +1,227 @@
+//! Wrong command lines, files and addresses: exit 2 and one line that says what to do.
+
+mod common;
+
+use common::{Station, folder, run, stderr, stdout};
+
+/// Exit code 2, nothing on standard output, one line on standard error that holds `part`.
+fn refused(args: &[&str], part: &str) {
+    let output = run(args);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+    assert_eq!(stdout(&output), "", "{args:?}");
+    assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
+    assert!(said.contains(part), "{args:?}: {said}");
+}
+
+#[test]
+fn bad_flags_are_one_line() {
+    refused(&["sub", "demo/**"], "--from");
+    refused(
+        &["sub", "demo/**", "--from", "open", "--moed", "ordered"],
+        "--mode",
+    );
+    refused(
+        &["sub", "demo/**", "--from", "open", "--mode", "sorted"],
+        "as_arrives",
+    );
+    refused(&["sub", "demo/**", "--from", "node:12"], "64 hex digits");
+    refused(
+        &[
+            "sub",
+            "demo/**",
+            "--from",
+            "open",
+            "--from",
+            "node:0000000000000000000000000000000000000000000000000000000000000000",
+        ],
+        "give one of the two",
+    );
+    refused(
+        &["sub", "demo/**", "--from", "open", "--count", "0"],
+        "--count",
+    );
+    refused(&["pub", "demo/x", "--json", "--raw"], "--raw");
+    refused(&["pub", "demo/x", "--rate", "0"], "--rate");
+    refused(&["pub", "demo/x", "--ttl", "2h"], "one hour");
+    refused(&["pub", "demo/x", "--ttl", "soon"], "500ms");
+    refused(&["pub", "demo/x", "/no/such/file"], "no such file");
+    refused(&["publish"], "tidings --help");
+    refused(&["demo", "--sabotage", "burn"], "drop");
+}
+
+#[test]
+fn bad_topics_and_filters_are_one_line() {
+    refused(&["pub", "demo//x"], "empty_segment");
+    refused(&["pub", "demo/*"], "wildcard");
+    refused(&["pub", ""], "empty");
+    refused(&["sub", "demo/**/x", "--from", "open"], "wildcard");
+    refused(&["sub", "*/x", "--from", "open"], "--realm");
+    refused(
+        &["sub", "demo/x", "--from", "open", "--realm", ""],
+        "1 to 255",
+    );
+}
+
+#[test]
+fn bad_addresses_are_one_line() {
+    let sub = |address: &str, part: &str| {
+        refused(
+            &["sub", "demo/x", "--from", "open", "--station", address],
+            part,
+        )
+    };
+    sub("127.0.0.1:7400", "tcp://");
+    sub("tcp://127.0.0.1", "port");
+    sub("tcp://127.0.0.1:70000", "65535");
+    sub("tcp://abc@127.0.0.1:7400", "64 hex digits");
+    sub("tcp://192.0.2.1:7400", "loopback");
+    refused(&["station", "--listen", "0.0.0.0:7400"], "loopback");
+    refused(&["station", "--listen", "127.0.0.1"], "port");
+}
+
+#[test]
+fn a_port_in_use_is_one_line() {
+    let station = Station::start(&[]);
+    let (_, listen) = station.address.rsplit_once('@').unwrap();
+    let output = run(&[
+        "station",
+        "--listen",
+        listen,
+        "--key",
+        key("taken").to_str().unwrap(),
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert_eq!(
+        said,
+        format!("cannot listen on {listen}: the port is in use. try --listen 127.0.0.1:0\n")
+    );
+}
+
+#[test]
+fn no_station_is_exit_3() {
+    for args in [&["pub", "demo/x"][..], &["sub", "demo/x", "--from", "open"]] {
+        let key = key("nobody");
+        let rest = [
+            "--station",
+            "tcp://127.0.0.1:1",
+            "--wait",
+            "300ms",
+            "--key",
+            key.to_str().unwrap(),
+        ];
+        let output = run(&[args, &rest].concat());
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        let said = stderr(&output);
+        assert!(
+            said.starts_with("cannot reach tcp://127.0.0.1:1: "),
+            "{said}"
+        );
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+/// A fresh key file.
+fn key(name: &str) -> std::path::PathBuf {
+    let file = folder(name).join("key");
+    assert!(run(&["keygen", file.to_str().unwrap()]).status.success());
+    file
+}
+
+#[test]
+fn keygen_writes_for_its_owner_alone_and_never_twice() {
+    let file = folder("keygen").join("key");
+    let name = file.to_str().unwrap();
+    let output = run(&["keygen", name]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stdout(&output).trim().len(), 64);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(
+            std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+    }
+    let before = std::fs::read(&file).unwrap();
+    refused(&["keygen", name], "never overwritten");
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+    // A station with that key has that id.
+    let station = Station::start(&["--key", name]);
+    assert!(station.address.contains(stdout(&output).trim()));
+}
+
+#[cfg(unix)]
+#[test]
+fn bad_key_files_are_one_line() {
+    use std::os::unix::fs::PermissionsExt;
+    let station = |file: &std::path::Path, part: &str| {
+        refused(
+            &[
+                "station",
+                "--listen",
+                "127.0.0.1:0",
+                "--key",
+                file.to_str().unwrap(),
+            ],
+            part,
+        );
+    };
+    let open = key("open");
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o640)).unwrap();
+    station(&open, "chmod 600");
+    let write = |name: &str, contents: &[u8]| {
+        let file = key(name);
+        std::fs::write(&file, contents).unwrap();
+        file
+    };
+    station(&write("large", &[b'x'; 4096]), "4096 bytes");
+    station(&write("empty", b""), "not a tidings key");
+    station(
+        &write("other", b"-----BEGIN KEY-----\n"),
+        "not a tidings key",
+    );
+    station(
+        &write("cut", b"tidings-key-v1 ed25519 0011\n"),
+        "64 hex digits",
+    );
+    station(&write("binary", &[0xff; 40]), "not a tidings key");
+    station(&folder("folder"), "not a file");
+    station(&folder("gone").join("key"), "tidings keygen");
+}
+
+#[test]
+fn help_and_version_are_no_failures() {
+    for args in [
+        &["--help"][..],
+        &["--version"],
+        &["sub", "--help"],
+        &["demo", "--help"],
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+        assert!(
+            !output.stdout.is_empty() && output.stderr.is_empty(),
+            "{args:?}"
+        );
+    }
+    assert_eq!(run(&[]).status.code(), Some(2));
+}
+
+#[test]
+fn explain_finds_codes_by_text_and_number() {
+    let skipped = run(&["explain", "skipped"]);
+    assert!(skipped.status.success());
+    assert!(stdout(&skipped).contains("do: "), "{}", stdout(&skipped));
+    let expired = stdout(&run(&["explain", "expired"]));
+    assert!(expired.matches("means: ").count() >= 4, "{expired}");
+    assert!(stdout(&run(&["explain", "103"])).contains("source_refused"));
+    let all = stdout(&run(&["explain"]));
+    assert!(
+        all.contains("notices in a stream") && all.contains("lagged_out"),
+        "{all}"
+    );
+    refused(&["explain", "skiped"], "did you mean skipped");
+    refused(&["explain", "zzzzzzzz"], "tidings explain");
+}
