@@ -2,7 +2,7 @@ use std::vec::Vec;
 
 use super::*;
 use crate::code::CloseReason;
-use crate::crypto::{SecretKey, SignError};
+use crate::crypto::{Profile, SecretKey, SignError};
 use crate::wire::cbor::SliceSink;
 use crate::wire::{PREFIX, Split, next_frame};
 

@@ -91,11 +91,19 @@ impl<'a> Reader<'a> {
     }
 
     /// Major type, additional information and argument of the next head.
+    #[inline]
     pub(crate) fn head(&mut self) -> Option<(u8, u8, u64)> {
         let (&first, after) = self.rest.split_first()?;
         let info = first & 0x1f;
+        if info < 24 {
+            self.rest = after;
+            return Some((first >> 5, info, u64::from(info)));
+        }
+        self.wide_head(first >> 5, info, after)
+    }
+
+    fn wide_head(&mut self, kind: u8, info: u8, after: &'a [u8]) -> Option<(u8, u8, u64)> {
         let (argument, after) = match info {
-            0..24 => (u64::from(info), after),
             24 => {
                 let (&byte, after) = after.split_first()?;
                 (u64::from(byte), after)
@@ -115,9 +123,10 @@ impl<'a> Reader<'a> {
             _ => return None,
         };
         self.rest = after;
-        Some((first >> 5, info, argument))
+        Some((kind, info, argument))
     }
 
+    #[inline]
     fn take(&mut self, len: u64) -> Option<&'a [u8]> {
         let (taken, after) = self.rest.split_at_checked(usize::try_from(len).ok()?)?;
         self.rest = after;

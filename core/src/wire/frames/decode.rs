@@ -25,12 +25,14 @@ impl<'a> Frame<'a> {
             return Err(LinkError::NotAMap);
         };
         let (mut frame_type, mut version) = (None, None);
-        let mut all = entries;
-        while let Some(entry) = all.next_entry() {
-            match entry {
-                Some((b"frame_type", value)) => frame_type = value.text(),
-                Some((b"version", value)) => version = Some(value),
-                Some(_) => {}
+        let mut reader = Reader::new(body);
+        for _ in 0..reader.map().unwrap_or(0) {
+            match reader.key() {
+                Some(b"frame_type") => frame_type = reader.value().and_then(Value::text),
+                Some(b"version") => version = reader.value(),
+                Some(_) => {
+                    reader.skip();
+                }
                 None => return Err(LinkError::BadField),
             }
         }
