@@ -112,8 +112,11 @@ fn each_tampered_byte_of_every_frame_ends_the_handshake() {
 #[test]
 fn each_frame_cut_or_lengthened_ends_the_handshake() {
     for tampered in 0..4 {
-        let changes: [fn(&mut Vec<u8>); 3] =
-            [|body| drop(body.pop()), |body| body.push(0), Vec::clear];
+        let changes: [fn(&mut Vec<u8>); 3] = [
+            |body| body.truncate(body.len() - 1),
+            |body| body.push(0),
+            Vec::clear,
+        ];
         for change in changes {
             let result = talk(&mut dialler(), &mut answerer(), |number, body| {
                 if number == tampered {
