@@ -31,6 +31,17 @@ struct Pipe {
     paused: bool,
 }
 
+impl Pipe {
+    fn bytes(&self) -> usize {
+        self.waiting.len()
+            + self
+                .chunks
+                .iter()
+                .map(|(_, chunk)| chunk.len())
+                .sum::<usize>()
+    }
+}
+
 /// One connection between a client and a station.
 #[derive(Debug)]
 struct Cable {
@@ -66,6 +77,7 @@ pub struct Net {
     cables: Vec<Cable>,
     delays: Vec<(usize, usize, Duration)>,
     cut_at: usize,
+    socket_bytes: usize,
     trace: Sha256,
     failed_input: u64,
 }
@@ -86,6 +98,7 @@ impl Net {
             cables: Vec::new(),
             delays: Vec::new(),
             cut_at: usize::MAX,
+            socket_bytes: usize::MAX,
             trace: Sha256::new(),
             failed_input: 0,
         }
@@ -94,6 +107,11 @@ impl Net {
     /// Cuts what arrives into reads of at most so many bytes.
     pub fn cut_reads(&mut self, bytes: usize) {
         self.cut_at = bytes.max(1);
+    }
+
+    /// Lets a link take no more while so many bytes are under way in one direction, as a socket does.
+    pub fn socket_bytes(&mut self, bytes: usize) {
+        self.socket_bytes = bytes;
     }
 
     /// Both clocks.
@@ -408,7 +426,7 @@ impl Net {
                     None => return moved,
                 },
             };
-            if !io.fill(machine) {
+            if cable.pipes[1 - side].bytes() >= self.socket_bytes || !io.fill(machine) {
                 return moved;
             }
             let mut slices: [&[u8]; 8] = [&[]; 8];
@@ -453,10 +471,15 @@ impl Net {
         let io = &mut cable.ends[side];
         let pipe = &mut cable.pipes[side];
         let before = io.input().len() + pipe.waiting.len();
+        // A paused link takes what it has first, and is read on only when it did.
+        let mut fresh = !pipe.paused;
         loop {
-            let take = pipe.waiting.len().min(self.cut_at);
-            io.input().extend_from_slice(&pipe.waiting[..take]);
-            pipe.waiting.drain(..take);
+            if fresh {
+                let take = pipe.waiting.len().min(self.cut_at);
+                io.input().extend_from_slice(&pipe.waiting[..take]);
+                pipe.waiting.drain(..take);
+            }
+            fresh = true;
             match io.handle_read(machine, now) {
                 Ok(Intake::Open) => pipe.paused = false,
                 Ok(_) => {
