@@ -1,7 +1,7 @@
 //! What cases are made of.
 //!
-//! Decides: keys, topics and patience of the suite. Leaves to others: the cases. Believes: the host's monotonic clock. Bounded by:
-//! [`PATIENCE`] for anything waited for.
+//! Decides: keys, topics and patience of the suite. Leaves to others: the cases. Believes: the
+//! host's monotonic clock. Bounded by: [`PATIENCE`] for anything waited for.
 
 use std::time::{Duration, Instant};
 

@@ -1,9 +1,11 @@
 //! The black-box suite every driver passes.
 //!
-//! Decides: what an application sees, whatever the driver. Leaves to others: the inside of drivers, which their own tests look at. Believes:
-//! the wall clock of the host, through generous timeouts. Bounded by: each case ends by itself within a minute.
+//! Decides: what an application sees, whatever the driver. Leaves to others: the inside of drivers,
+//! which their own tests look at. Believes: the wall clock of the host, through generous timeouts.
+//! Bounded by: each case ends by itself within a minute.
 //!
-//! A driver implements [`Driver`] in a test and writes `tidings_suite::suite!(ItsDriver);`: each case becomes a test of its own.
+//! A driver implements [`Driver`] in a test and writes `tidings_suite::suite!(ItsDriver);`: each
+//! case becomes a test of its own.
 
 mod cases;
 mod kit;
@@ -18,7 +20,8 @@ pub use cases::*;
 
 /// What a driver shows the suite. Every method blocks, for a bounded time.
 ///
-/// Dropping a subscription must unsubscribe. Dropping a node or a station may close it in the background.
+/// Dropping a subscription must unsubscribe. Dropping a node or a station may close it in the
+/// background.
 pub trait Driver: Sized + 'static {
     /// A running station.
     type Station;

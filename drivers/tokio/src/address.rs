@@ -1,15 +1,16 @@
 //! Addresses as people write them.
 //!
-//! Decides: which addresses plain TCP may use: loopback alone, because nothing on the wire is encrypted and an unpinned station is
-//! anybody. Leaves to others: connecting. Believes: no clock. Bounded by: one resolution per address, when it is named; what it gave is
-//! what is used.
+//! Decides: which addresses plain TCP may use: loopback alone, because nothing on the wire is
+//! encrypted and an unpinned station is anybody. Leaves to others: connecting. Believes: no clock.
+//! Bounded by: one resolution per address, when it is named; what it gave is what is used.
 
 use core::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use tidings::NodeId;
 
-/// A station's address: `tcp://HOST:PORT`, or `tcp://NODE_ID@HOST:PORT` to accept no other station there.
+/// A station's address: `tcp://HOST:PORT`, or `tcp://NODE_ID@HOST:PORT` to accept no other station
+/// there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StationAddress {
     /// Loopback addresses, in the order to try them. Never empty.

@@ -1,7 +1,8 @@
 //! The driver's two clocks.
 //!
-//! Decides: where they are read, which is here alone. Leaves to others: what a time means. Believes: the operating system. Bounded by:
-//! nothing to bound; a wall clock before 1970 reads as 1970.
+//! Decides: where they are read, which is here alone. Leaves to others: what a time means.
+//! Believes: the operating system. Bounded by: nothing to bound; a wall clock before 1970 reads as
+//! 1970.
 
 use std::time::{Duration, Instant as Host};
 

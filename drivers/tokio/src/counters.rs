@@ -1,6 +1,7 @@
 //! What the sockets did.
 //!
-//! Decides: nothing. Leaves to others: what the machine did (`status()`). Believes: no clock. Bounded by: six numbers.
+//! Decides: nothing. Leaves to others: what the machine did (`status()`). Believes: no clock.
+//! Bounded by: six numbers.
 
 /// Reads and writes of one node or station since it started, all links together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +17,8 @@ pub struct IoCounters {
     pub bytes_written: u64,
     /// Writes that took only a part of what they were given.
     pub partial_writes: u64,
-    /// Connections that could not be accepted (out of file descriptors, or more than the limits take).
+    /// Connections that could not be accepted (out of file descriptors, or more than the limits
+    /// take).
     pub refused_connections: u64,
 }
 

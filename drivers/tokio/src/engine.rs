@@ -1,10 +1,12 @@
 //! One machine behind one mutex, with its links and its timer.
 //!
-//! Decides: who is woken after a call. Leaves to others: what a node or a station adds ([`Host`]), the sockets (`link.rs`). Believes: its
-//! [`Clock`]. Bounded by: one task per link, as many links as the machine takes; one task for the timer; no queue at all.
+//! Decides: who is woken after a call. Leaves to others: what a node or a station adds ([`Host`]),
+//! the sockets (`link.rs`). Believes: its [`Clock`]. Bounded by: one task per link, as many links
+//! as the machine takes; one task for the timer; no queue at all.
 //!
-//! Every call locks, calls the machine, hands its actions out, reads the deadline again and unlocks. The lock is never held across an
-//! await, and wakers of applications are called after it is gone.
+//! Every call locks, calls the machine, hands its actions out, reads the deadline again and
+//! unlocks. The lock is never held across an await, and wakers of applications are called after it
+//! is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -129,7 +131,8 @@ impl<H: Host> State<H> {
         self.links.is_empty() && !self.listening
     }
 
-    /// Hands the machine's actions out. The link that is itself in this call fills its write afterwards and needs no waking.
+    /// Hands the machine's actions out. The link that is itself in this call fills its write
+    /// afterwards and needs no waking.
     fn dispatch(&mut self, engine: &Arc<Engine<H>>, own: Option<LinkId>, after: &mut After) {
         while let Some(action) = self.host.machine().poll_action() {
             match action {
@@ -190,7 +193,8 @@ impl<H: Host> Engine<H> {
         engine
     }
 
-    /// The state alone: for getters. A panic of another call left it as whole as the machine leaves itself.
+    /// The state alone: for getters. A panic of another call left it as whole as the machine leaves
+    /// itself.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State<H>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -300,7 +304,8 @@ impl<H: Host> Engine<H> {
             state.life = life;
             call(state, now, after);
             for entry in state.links.values_mut() {
-                // A link that is still shaking hands has nobody to say goodbye to, but ends as well.
+                // A link that is still shaking hands has nobody to say goodbye to, but ends as
+                // well.
                 entry.closing.get_or_insert(CloseReason::Normal);
                 entry.wake.notify_one();
             }
@@ -316,7 +321,8 @@ impl<H: Host> Engine<H> {
             .await;
     }
 
-    /// Looks again after every change until `look` finds something, or the time is over. Cancel safe.
+    /// Looks again after every change until `look` finds something, or the time is over. Cancel
+    /// safe.
     pub(crate) async fn wait<R>(
         &self,
         within: Duration,

@@ -1,7 +1,7 @@
 //! Why a node or a station did not start, and why a wait ended early.
 //!
-//! Decides: nothing. Leaves to others: refused calls (`tidings::Refused`) and the streams' notices. Believes: no clock. Bounded by:
-//! small values.
+//! Decides: nothing. Leaves to others: refused calls (`tidings::Refused`) and the streams' notices.
+//! Believes: no clock. Bounded by: small values.
 
 use core::fmt;
 use std::io;
@@ -30,7 +30,8 @@ pub enum StartError {
     NoStation,
     /// No address was named to listen on: add one.
     NotListening,
-    /// Another process, or another station of this one, listens there: stop it, or choose another port.
+    /// Another process, or another station of this one, listens there: stop it, or choose another
+    /// port.
     PortInUse {
         /// Which address.
         address: SocketAddr,

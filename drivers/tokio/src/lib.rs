@@ -1,10 +1,12 @@
 //! The tokio driver of tidings: nodes and stations over loopback TCP.
 //!
-//! Decides: when sockets, clocks and randomness are used. Leaves to others: every rule of tidings, which is the core's. Believes: the
-//! operating system's clocks (`clock.rs`). Bounded by: the core's limits; the driver adds no queue of its own.
+//! Decides: when sockets, clocks and randomness are used. Leaves to others: every rule of tidings,
+//! which is the core's. Believes: the operating system's clocks (`clock.rs`). Bounded by: the
+//! core's limits; the driver adds no queue of its own.
 //!
-//! A [`Node`] or a [`StationServer`] is one machine of the core behind one mutex that is held for one call at a time, a task per link and
-//! one for the timer. Subscriptions read straight from the core, so that its bound, its `Lagged` and their place in the stream hold.
+//! A [`Node`] or a [`StationServer`] is one machine of the core behind one mutex that is held for
+//! one call at a time, a task per link and one for the timer. Subscriptions read straight from the
+//! core, so that its bound, its `Lagged` and their place in the stream hold.
 //!
 //! ```
 #![doc = include_str!("../examples/hello.rs")]

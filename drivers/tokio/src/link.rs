@@ -1,7 +1,8 @@
 //! One link's task: a socket on one side, the engine on the other.
 //!
-//! Decides: when to read, to write and to wait. Leaves to others: what bytes mean (`tidings::pump`). Believes: tokio's timer, for the second
-//! a closing link is given. Bounded by: one read and one write between two looks at the machine; the buffers of `LinkIo`.
+//! Decides: when to read, to write and to wait. Leaves to others: what bytes mean
+//! (`tidings::pump`). Believes: tokio's timer, for the second a closing link is given. Bounded by:
+//! one read and one write between two looks at the machine; the buffers of `LinkIo`.
 //!
 //! A blocked write does not stop reading, and a paused reader does not stop writing.
 
@@ -38,8 +39,9 @@ struct Look {
 }
 
 struct Task<H: Host> {
-    seat: Seat<H>,
+    /// Closed before the seat is given up: whoever waits for that finds the socket gone.
     stream: TcpStream,
+    seat: Seat<H>,
     io: LinkIo,
     /// Bytes written since the machine last heard of it.
     wrote: usize,
@@ -69,8 +71,8 @@ struct Task<H: Host> {
 pub(crate) async fn run<H: Host>(seat: Seat<H>, stream: TcpStream, wake: Arc<Notify>) {
     let io = LinkIo::new(seat.link);
     let mut task = Task {
-        seat,
         stream,
+        seat,
         io,
         wrote: 0,
         fresh: false,
@@ -143,8 +145,9 @@ impl<H: Host> Task<H> {
         look
     }
 
-    /// Whether the link has come to its end. A closing one that wrote all it had says so to the other side first, and then waits for its
-    /// answer: a socket closed with bytes unread would take the goodbye back.
+    /// Whether the link has come to its end. A closing one that wrote all it had says so to the
+    /// other side first, and then waits for its answer: a socket closed with bytes unread would
+    /// take the goodbye back.
     async fn over(&mut self, look: &Look) -> bool {
         if let Some(reason) = self.closing {
             self.seat.reason = reason;

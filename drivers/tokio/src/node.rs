@@ -1,7 +1,8 @@
 //! A node: a client of the core with sockets.
 //!
-//! Decides: how a station is dialled. Leaves to others: when (the core's backoff). Believes: tokio's timer, for a connection attempt.
-//! Bounded by: one attempt per configured station at a time; one waker per subscription; one sender per ticket.
+//! Decides: how a station is dialled. Leaves to others: when (the core's backoff). Believes:
+//! tokio's timer, for a connection attempt. Bounded by: one attempt per configured station at a
+//! time; one waker per subscription; one sender per ticket.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,7 +38,8 @@ pub(crate) struct NodeHost {
     pub(crate) readers: BTreeMap<SubscriptionId, Waker>,
     /// Who waits for each outcome.
     pub(crate) tickets: BTreeMap<Ticket, oneshot::Sender<Outcome>>,
-    /// A publication was refused for want of room, and nothing has happened since that may have made some.
+    /// A publication was refused for want of room, and nothing has happened since that may have
+    /// made some.
     pub(crate) blocked: bool,
     targets: Vec<Vec<SocketAddr>>,
     dials: BTreeMap<StationRef, AbortHandle>,
@@ -168,11 +170,13 @@ impl NodeBuilder {
         }
     }
 
-    /// A station to connect to: `tcp://HOST:PORT`, or `tcp://NODE_ID@HOST:PORT` to accept that station alone. May be called again for more
-    /// stations, up to `ClientLimits::links`. A host's name is looked up now, which blocks; numbers do not.
+    /// A station to connect to: `tcp://HOST:PORT`, or `tcp://NODE_ID@HOST:PORT` to accept that
+    /// station alone. May be called again for more stations, up to `ClientLimits::links`. A host's
+    /// name is looked up now, which blocks; numbers do not.
     ///
     /// # Errors
-    /// [`AddressError`] says what is wrong and what to write instead. Plain TCP is for loopback alone.
+    /// [`AddressError`] says what is wrong and what to write instead. Plain TCP is for loopback
+    /// alone.
     pub fn station(mut self, address: &str) -> Result<Self, AddressError> {
         let StationAddress { sockets, pin } = StationAddress::parse(address)?;
         self.targets.push(sockets);
@@ -198,7 +202,8 @@ impl NodeBuilder {
         self
     }
 
-    /// The greatest epoch this key has published under, as [`Node::last_epoch`] gave it in an earlier run. Default 0.
+    /// The greatest epoch this key has published under, as [`Node::last_epoch`] gave it in an
+    /// earlier run. Default 0.
     pub fn last_epoch(mut self, epoch: u64) -> Self {
         self.config = self.config.last_epoch(epoch);
         self
@@ -210,8 +215,9 @@ impl NodeBuilder {
         self
     }
 
-    /// Whether arriving signatures are checked in the call that brought them (the default) or in tasks of their own, which uses more cores
-    /// and costs a little more in all. At most `ClientLimits::pending_verifications` at once.
+    /// Whether arriving signatures are checked in the call that brought them (the default) or in
+    /// tasks of their own, which uses more cores and costs a little more in all. At most
+    /// `ClientLimits::pending_verifications` at once.
     pub fn verification(mut self, verification: Verification) -> Self {
         self.config = self.config.verification(verification);
         self
@@ -223,7 +229,8 @@ impl NodeBuilder {
         self
     }
 
-    /// Starts the node on the runtime this is called from. It dials its stations at once and goes on doing so until it is closed.
+    /// Starts the node on the runtime this is called from. It dials its stations at once and goes
+    /// on doing so until it is closed.
     ///
     /// # Errors
     /// [`StartError`]; nothing is left running then.
@@ -275,8 +282,9 @@ impl Drop for Shared {
 
 /// A running node. Cloning gives another handle of the same node.
 ///
-/// Subscriptions and pending publications are handles as well. When the last one is dropped the node says goodbye and closes by itself, as
-/// far as the runtime still runs; [`Node::close`] waits for it.
+/// Subscriptions and pending publications are handles as well. When the last one is dropped the
+/// node says goodbye and closes by itself, as far as the runtime still runs; [`Node::close`] waits
+/// for it.
 #[derive(Clone)]
 pub struct Node {
     shared: Arc<Shared>,
@@ -318,7 +326,8 @@ impl Node {
         self.engine().lock().io
     }
 
-    /// Subscribes. The stream is there at once; stations carry it as they answer ([`Subscription::carried`]).
+    /// Subscribes. The stream is there at once; stations carry it as they answer
+    /// ([`Subscription::carried`]).
     ///
     /// # Errors
     /// Refused with the reason and the request; nothing was changed.
@@ -354,8 +363,8 @@ impl Node {
         }
     }
 
-    /// Says goodbye on every link, ends every stream, and waits until the sockets are closed, 2 s at most. Calling it again, or cancelling it,
-    /// is harmless: the node closes all the same.
+    /// Says goodbye on every link, ends every stream, and waits until the sockets are closed, 2 s
+    /// at most. Calling it again, or cancelling it, is harmless: the node closes all the same.
     pub async fn close(&self) {
         self.engine().begin_close();
         self.engine().ended().await;

@@ -1,7 +1,8 @@
 //! Publishing: at once, or waiting for room and for the outcome.
 //!
-//! Decides: how long a publication waits for room. Leaves to others: everything about it. Believes: tokio's timer. Bounded by:
-//! `ClientLimits::tickets` outcomes waited for; publications that wait for room are their callers'.
+//! Decides: how long a publication waits for room. Leaves to others: everything about it. Believes:
+//! tokio's timer. Bounded by: `ClientLimits::tickets` outcomes waited for; publications that wait
+//! for room are their callers'.
 
 use std::fmt;
 use std::future::Future;
@@ -20,11 +21,12 @@ use crate::engine::Life;
 pub const PUBLISH_PATIENCE: Duration = Duration::from_secs(30);
 
 impl Node {
-    /// Publishes and waits for the outcome. While the publish windows are full it waits its turn, [`PUBLISH_PATIENCE`] at most; it does not
-    /// wait for a station ([`Node::connected`] does).
+    /// Publishes and waits for the outcome. While the publish windows are full it waits its turn,
+    /// [`PUBLISH_PATIENCE`] at most; it does not wait for a station ([`Node::connected`] does).
     ///
-    /// Not cancel safe: dropped while it waits for room, nothing was published; dropped later, the publication goes its way and its
-    /// outcome is lost. Use [`Node::try_publish`] to tell the two apart.
+    /// Not cancel safe: dropped while it waits for room, nothing was published; dropped later, the
+    /// publication goes its way and its outcome is lost. Use [`Node::try_publish`] to tell the two
+    /// apart.
     ///
     /// # Errors
     /// Refused with the reason and the publication; nothing was published and no number was used.
@@ -57,8 +59,8 @@ impl Node {
     /// Publishes without waiting. What becomes of it is the [`Pending`]'s to tell.
     ///
     /// # Errors
-    /// Refused with the reason and the publication; nothing was published and no number was used. After `WouldBlock`,
-    /// [`Node::ready_to_publish`] says when to try again.
+    /// Refused with the reason and the publication; nothing was published and no number was used.
+    /// After `WouldBlock`, [`Node::ready_to_publish`] says when to try again.
     pub fn try_publish(&self, request: Publish) -> Result<Pending, Refused<Publish>> {
         let (settle, outcome) = oneshot::channel();
         let ticket = self.engine().with(|state, now| {
@@ -81,9 +83,11 @@ impl Node {
         })
     }
 
-    /// Waits until a publication that was refused with `WouldBlock` may be tried again; returns at once when none was. Cancel safe.
+    /// Waits until a publication that was refused with `WouldBlock` may be tried again; returns at
+    /// once when none was. Cancel safe.
     pub async fn ready_to_publish(&self) {
-        // Every publication is settled within seconds, so there is an end to this; the hour is none.
+        // Every publication is settled within seconds, so there is an end to this; the hour is
+        // none.
         let hour = Duration::from_secs(3600);
         let engine = self.engine();
         engine
@@ -103,8 +107,8 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Asks for the publication to be given up. It may have been routed already; the outcome is still to come, `Cancelled` unless it was
-    /// settled before.
+    /// Asks for the publication to be given up. It may have been routed already; the outcome is
+    /// still to come, `Cancelled` unless it was settled before.
     ///
     /// # Errors
     /// When it was settled before.

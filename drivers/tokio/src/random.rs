@@ -1,7 +1,7 @@
 //! Seed and entropy from the operating system.
 //!
-//! Decides: nothing. Leaves to others: spreading and drawing (`tidings::Seed`, `tidings::Entropy`). Believes: no clock. Bounded by: 64
-//! bytes drawn per machine.
+//! Decides: nothing. Leaves to others: spreading and drawing (`tidings::Seed`, `tidings::Entropy`).
+//! Believes: no clock. Bounded by: 64 bytes drawn per machine.
 
 use tidings::{Entropy, Seed};
 

@@ -1,7 +1,8 @@
 //! A station: a relay of the core with a listening socket.
 //!
-//! Decides: what becomes of connections that cannot be accepted. Leaves to others: every rule of a station. Believes: tokio's timer, for a
-//! pause after a failed accept. Bounded by: `StationLimits::links` connections; one more is dropped at once.
+//! Decides: what becomes of connections that cannot be accepted. Leaves to others: every rule of a
+//! station. Believes: tokio's timer, for a pause after a failed accept. Bounded by:
+//! `StationLimits::links` connections; one more is dropped at once.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -67,10 +68,12 @@ impl StationServerBuilder {
         }
     }
 
-    /// Where to listen: `127.0.0.1:7400`, or port 0 for any that is free. Called again, the last one counts.
+    /// Where to listen: `127.0.0.1:7400`, or port 0 for any that is free. Called again, the last
+    /// one counts.
     ///
     /// # Errors
-    /// [`AddressError`] says what is wrong and what to write instead. Plain TCP is for loopback alone.
+    /// [`AddressError`] says what is wrong and what to write instead. Plain TCP is for loopback
+    /// alone.
     pub fn listen(mut self, at: &str) -> Result<Self, AddressError> {
         self.listen = Some(address::listen(at)?);
         Ok(self)
@@ -106,14 +109,15 @@ impl StationServerBuilder {
         self
     }
 
-    /// Waits this long before each write on every connection, so that copies of one publication race on their ways. An aid for tests and
-    /// demonstrations, never for use.
+    /// Waits this long before each write on every connection, so that copies of one publication
+    /// race on their ways. An aid for tests and demonstrations, never for use.
     pub fn delay_writes(mut self, delay: Duration) -> Self {
         self.tuning.delay_writes = (!delay.is_zero()).then_some(delay);
         self
     }
 
-    /// Listens, and accepts connections until the station is closed. Cancel safe: nothing runs before it returns.
+    /// Listens, and accepts connections until the station is closed. Cancel safe: nothing runs
+    /// before it returns.
     ///
     /// # Errors
     /// [`StartError`]; nothing is left running then.
@@ -186,7 +190,8 @@ async fn accept(seat: Listening, listener: TcpListener) {
             let refused = match listener.accept().await {
                 Ok((stream, _)) => engine.attach(stream, None).is_err(),
                 Err(error) => {
-                    // A connection that went away by itself is nobody's trouble; anything else needs a moment to pass.
+                    // A connection that went away by itself is nobody's trouble; anything else
+                    // needs a moment to pass.
                     if error.kind() != ErrorKind::ConnectionAborted {
                         tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
@@ -204,7 +209,8 @@ async fn accept(seat: Listening, listener: TcpListener) {
     drop(seat);
 }
 
-/// A running station. When it is dropped it says goodbye and closes by itself, as far as the runtime still runs.
+/// A running station. When it is dropped it says goodbye and closes by itself, as far as the
+/// runtime still runs.
 pub struct StationServer {
     engine: Arc<Engine<StationHost>>,
     id: NodeId,
@@ -252,7 +258,8 @@ impl StationServer {
         self.engine.lock().io
     }
 
-    /// Publishes a fact of the station itself, under its own identity, and answers how many subscriptions it reached here.
+    /// Publishes a fact of the station itself, under its own identity, and answers how many
+    /// subscriptions it reached here.
     ///
     /// # Errors
     /// Refused with the reason and the publication; nothing was published.
@@ -267,15 +274,15 @@ impl StationServer {
             .with(|state, now| state.host.station.purge(now, node))
     }
 
-    /// Stops listening, says goodbye on every link, and waits until the sockets are closed, 2 s at most. Calling it again, or cancelling it,
-    /// is harmless: the station closes all the same.
+    /// Stops listening, says goodbye on every link, and waits until the sockets are closed, 2 s at
+    /// most. Calling it again, or cancelling it, is harmless: the station closes all the same.
     pub async fn close(&self) {
         self.engine.begin_close();
         self.engine.ended().await;
     }
 
-    /// Drops every socket without a goodbye, as a crash would, and waits until they are closed. For tests and
-    /// demonstrations. Calling it again, or cancelling it, is harmless.
+    /// Drops every socket without a goodbye, as a crash would, and waits until they are closed. For
+    /// tests and demonstrations. Calling it again, or cancelling it, is harmless.
     pub async fn kill(&self) {
         self.engine.begin_kill();
         self.engine.ended().await;

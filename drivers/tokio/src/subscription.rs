@@ -1,7 +1,7 @@
 //! A subscription: a stream of items read straight from the core.
 //!
-//! Decides: nothing. Leaves to others: bound, order and notices, which are the core's. Believes: no clock. Bounded by: one waker; nothing is
-//! taken out of the core before its reader asks.
+//! Decides: nothing. Leaves to others: bound, order and notices, which are the core's. Believes: no
+//! clock. Bounded by: one waker; nothing is taken out of the core before its reader asks.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -52,7 +52,8 @@ impl Subscription {
         self.node.engine().lock().host.client.subscription(self.id)
     }
 
-    /// Waits until at least `stations` stations accepted it, and answers how many have. Cancel safe.
+    /// Waits until at least `stations` stations accepted it, and answers how many have. Cancel
+    /// safe.
     ///
     /// # Errors
     /// [`WaitError::TimedOut`] after `within`; [`WaitError::Ended`] when it or the node has ended.
@@ -80,7 +81,8 @@ impl Subscription {
         if self.ended {
             return Poll::Ready(None);
         }
-        // A stream that always has more lets other tasks run; asked before an item is taken, so that none is lost.
+        // A stream that always has more lets other tasks run; asked before an item is taken, so
+        // that none is lost.
         ready!(pin!(tokio::task::consume_budget()).poll(cx));
         let id = self.id;
         let taken = self.taken;

@@ -1,4 +1,5 @@
-//! Nobody does anything, and nothing is done: a hot loop anywhere shows here. Alone in its process, because it counts the process's time.
+//! Nobody does anything, and nothing is done: a hot loop anywhere shows here. Alone in its process,
+//! because it counts the process's time.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -12,7 +13,8 @@ use tidings_tokio::Node;
 /// Processor time of this process so far, in ticks of 10 ms.
 fn ticks() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    // The name before it may hold spaces; user and system time are the 12th and 13th field after it.
+    // The name before it may hold spaces; user and system time are the 12th and 13th field after
+    // it.
     let fields = stat.rsplit_once(')').unwrap().1.split_whitespace();
     fields
         .skip(11)

@@ -1,6 +1,7 @@
 //! Addresses that cannot be used, and what is said then.
 //!
-//! Decides: what is demanded. Leaves to others: how a driver does it. Believes: nothing but what comes out. Bounded by: the kit's patience.
+//! Decides: what is demanded. Leaves to others: how a driver does it. Believes: nothing but what
+//! comes out. Bounded by: the kit's patience.
 
 use crate::Driver;
 use crate::kit::{Kit, key};

@@ -1,6 +1,7 @@
 //! What arrives, in which order, and what its publisher is told.
 //!
-//! Decides: what is demanded. Leaves to others: how a driver does it. Believes: nothing but what comes out. Bounded by: the kit's patience.
+//! Decides: what is demanded. Leaves to others: how a driver does it. Believes: nothing but what
+//! comes out. Bounded by: the kit's patience.
 
 use tidings::{Mode, Notice, Outcome, Publish, Refusal, Sources, Subscribe};
 

@@ -1,6 +1,7 @@
 //! What one party does to the others: nothing.
 //!
-//! Decides: what is demanded. Leaves to others: how a driver does it. Believes: nothing but what comes out. Bounded by: the kit's patience.
+//! Decides: what is demanded. Leaves to others: how a driver does it. Believes: nothing but what
+//! comes out. Bounded by: the kit's patience.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,7 +12,8 @@ use super::stations::rest;
 use crate::Driver;
 use crate::kit::{Kit, PATIENCE, numbered, open};
 
-/// A stream that nobody reads lags by itself; its neighbours in the same node and elsewhere hear everything.
+/// A stream that nobody reads lags by itself; its neighbours in the same node and elsewhere hear
+/// everything.
 pub fn a_reader_that_never_reads_changes_nothing_for_another<D: Driver>(driver: &D) {
     let kit = Kit::new(driver);
     let station = kit.station(1);

@@ -1,7 +1,7 @@
 //! The cases, each named after what it shows.
 //!
-//! Decides: what is demanded. Leaves to others: how a driver does it. Believes: nothing but what comes out of a driver. Bounded by: the kit's
-//! patience.
+//! Decides: what is demanded. Leaves to others: how a driver does it. Believes: nothing but what
+//! comes out of a driver. Bounded by: the kit's patience.
 
 mod addresses;
 mod delivery;

@@ -1,6 +1,7 @@
 //! Stations that go and come back.
 //!
-//! Decides: what is demanded. Leaves to others: how a driver does it. Believes: nothing but what comes out. Bounded by: the kit's patience.
+//! Decides: what is demanded. Leaves to others: how a driver does it. Believes: nothing but what
+//! comes out. Bounded by: the kit's patience.
 
 use tidings::code::GapReason;
 use tidings::{Item, Notice, Outcome, Refusal};
@@ -26,7 +27,8 @@ pub fn killing_one_of_two_stations_loses_nothing<D: Driver>(driver: &D) {
     kit.quiet(&mut facts);
 }
 
-/// `Interrupted` when the last one goes; the end of the interruption when it is back, before the facts that follow.
+/// `Interrupted` when the last one goes; the end of the interruption when it is back, before the
+/// facts that follow.
 pub fn the_last_station_gone_interrupts_and_its_return_ends_the_interruption<D: Driver>(
     driver: &D,
 ) {
