@@ -5,8 +5,10 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use super::streams::Subscription;
+use super::timers::Timer;
 use super::{Client, Sources, Subscribe, WireId};
 use crate::code::{CloseReason, EndReason, GapReason, SkipReason, SubscribeRefusal};
 use crate::error::LinkError;
@@ -16,6 +18,9 @@ use crate::time::{Now, WallMs};
 use crate::topic;
 use crate::wire::{self, Frame, Position};
 use crate::{LinkId, RealmId, SubscriptionId};
+
+/// How long a station may take to answer a subscription; time in which this node does not read apart.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A link whose station accepted the subscription and has not withdrawn it.
 #[derive(Debug)]
@@ -56,7 +61,7 @@ impl Client {
         let key = (request.realm, request.filter.clone());
         let wire = match self.wire_index.get(&key) {
             Some(wire) => *wire,
-            None => self.open_wire(key),
+            None => self.open_wire(now, key),
         };
         let limits = &self.config.limits;
         let mut made = Subscription::new(request, wire, limits.queue_capacity, limits.held_bytes);
@@ -95,7 +100,7 @@ impl Client {
         Ok(())
     }
 
-    fn open_wire(&mut self, key: (RealmId, String)) -> WireId {
+    fn open_wire(&mut self, now: Now, key: (RealmId, String)) -> WireId {
         let id = self.wires.insert(Wire {
             realm: key.0,
             filter: key.1.clone(),
@@ -112,13 +117,13 @@ impl Client {
             .map(|(link, _)| link)
             .collect();
         for link in live {
-            self.ask(link, id);
+            self.ask(now, link, id);
         }
         id
     }
 
     /// Asks one station for a wire subscription.
-    fn ask(&mut self, link: LinkId, id: WireId) {
+    fn ask(&mut self, now: Now, link: LinkId, id: WireId) {
         let Some(wire) = self.wires.get(id) else {
             return;
         };
@@ -133,14 +138,51 @@ impl Client {
             filter: &wire.filter,
             resume: None,
         }));
+        self.timers.insert((
+            now.mono.saturating_add(ANSWER_PATIENCE),
+            Timer::Subscribe(link, number),
+        ));
         self.raise(link);
+    }
+
+    /// A station had its time to answer a subscription. One that did not is no station to rely on.
+    pub(super) fn subscribe_timeout(&mut self, now: Now, link: LinkId, number: u64) {
+        let Some(wire) = self
+            .links
+            .get(link)
+            .and_then(|side| side.wires.get(&number))
+        else {
+            return;
+        };
+        let carries = |carrier: &Carrier| carrier.link == link;
+        if self
+            .wires
+            .get(*wire)
+            .is_none_or(|wire| wire.carriers.iter().any(carries))
+        {
+            return;
+        }
+        if self.feeds_full_stream(link) {
+            // Its answer may wait behind what this node does not read.
+            self.timers.insert((
+                now.mono.saturating_add(ANSWER_PATIENCE),
+                Timer::Subscribe(link, number),
+            ));
+            return;
+        }
+        self.end_link(
+            now,
+            link,
+            CloseReason::LivenessLost,
+            Some("subscribe_unanswered"),
+        );
     }
 
     /// A link's handshake is over: it is asked for everything, and takes publications that wait for a link.
     pub(super) fn link_up(&mut self, now: Now, link: LinkId) {
         let wires: Vec<WireId> = self.wires.iter().map(|(id, _)| id).collect();
         for wire in wires {
-            self.ask(link, wire);
+            self.ask(now, link, wire);
         }
         self.place_waiting(now);
     }
