@@ -189,8 +189,12 @@ impl Client {
             return Ok(());
         };
         let Some(ticket) = side.unanswered.remove(&published.id) else {
-            // Answered twice, or never asked.
-            return Err(LinkError::UnknownId);
+            if published.id > side.last_id {
+                return Err(LinkError::UnknownId);
+            }
+            // Answered before, or settled before it was written: WIRE.md lets the link live.
+            self.counts.unasked_frames += 1;
+            return Ok(());
         };
         let outcome = match (published.outcome, published.reason) {
             (OutcomeCode::Routed, _) => Outcome::Routed {

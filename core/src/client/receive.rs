@@ -53,7 +53,9 @@ impl Client {
         };
         // A position is moved by its own reader only, by duplicates and refusals as well.
         let Some(carrier) = self.carrier_mut(wire, link) else {
-            return Err(LinkError::UnknownId);
+            // Asked for and not accepted yet: nothing is promised before that.
+            self.faults.add(ObjectFault::Unmatched);
+            return Ok(());
         };
         carrier.position.offset = carrier.position.offset.max(event.offset);
         match Publication::parse(event.publication, self.profile()) {

@@ -302,7 +302,9 @@ impl Client {
             return Ok(());
         };
         if wire.carriers.iter().any(|carrier| carrier.link == link) {
-            return Err(LinkError::UnexpectedFrame);
+            // Accepted before: its position is moved by its reader alone.
+            self.counts.unasked_frames += 1;
+            return Ok(());
         }
         wire.carriers.push(Carrier {
             link,
@@ -403,7 +405,8 @@ impl Client {
             return Ok(());
         };
         let Some(carrier) = self.carrier_mut(id, link) else {
-            return Err(LinkError::UnknownId);
+            self.counts.unasked_frames += 1;
+            return Ok(());
         };
         carrier.position.offset = carrier.position.offset.max(progress.offset);
         carrier.known_until = carrier
@@ -432,7 +435,8 @@ impl Client {
             return Ok(());
         };
         if self.carrier_mut(id, link).is_none() {
-            return Err(LinkError::UnknownId);
+            self.counts.unasked_frames += 1;
+            return Ok(());
         }
         let reason = match skipped.reason {
             SkipReason::PeerInterrupted => GapReason::PeerInterrupted,

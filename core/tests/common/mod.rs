@@ -261,6 +261,39 @@ impl Far {
         self.frame(machine, now, &Frame::Event(event))
     }
 
+    /// Subscribes at a station.
+    pub fn subscribe(
+        &mut self,
+        machine: &mut dyn Machine,
+        now: Now,
+        id: u64,
+        filter: &str,
+    ) -> Result<Intake, LinkError> {
+        let subscribe = wire::Subscribe {
+            id,
+            realm: realm(),
+            filter,
+            resume: None,
+        };
+        self.frame(machine, now, &Frame::Subscribe(subscribe))
+    }
+
+    /// Hands a publication to a station.
+    pub fn publish(
+        &mut self,
+        machine: &mut dyn Machine,
+        now: Now,
+        id: u64,
+        publication: &[u8],
+    ) -> Result<Intake, LinkError> {
+        let publish = wire::Publish {
+            id,
+            route: wire::Route::All,
+            publication,
+        };
+        self.frame(machine, now, &Frame::Publish(publish))
+    }
+
     /// Accepts a subscription of a client.
     pub fn accept(&mut self, machine: &mut dyn Machine, now: Now, id: u64) {
         let subscribed = wire::Subscribed {
