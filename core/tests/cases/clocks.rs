@@ -170,7 +170,7 @@ fn br_55_a_station_acts_at_exactly_the_deadline_it_reports() {
 /// Deadlines beyond the end of time overflowed.
 #[test]
 fn br_55_deadlines_near_the_end_of_time_saturate() {
-    for left in [0, 1, 1_000_000, 60_000_000] {
+    for left in [1, 1_000_000, 60_000_000] {
         let end = Now::new(Instant::from_micros(u64::MAX - left), WallMs::new(u64::MAX));
         let mut client = client(ClientConfig::new(signer(1)).station(None));
         let mut far = Far::answer(&mut client, end, signer(100), StationRef(0));
@@ -179,16 +179,12 @@ fn br_55_deadlines_near_the_end_of_time_saturate() {
         far.accept(&mut client, end, 1);
         let request = Publish::new(realm(), TOPIC, &1).expect("a number");
         drop(client.publish(end, request));
-        if left > 0 {
-            work_off(&mut client, end);
-        }
+        work_off(&mut client, end);
         assert!(client.subscription(stream).is_some());
 
         let mut station = station(StationConfig::new(signer(1)));
         let mut far = Far::dial(&mut station, end, signer(2));
         subscribe(&mut far, &mut station, end, 1);
-        if left > 0 {
-            work_off(&mut station, end);
-        }
+        work_off(&mut station, end);
     }
 }
