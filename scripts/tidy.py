@@ -12,10 +12,10 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CEILING, TEST_CEILING = 600, 1500
-UNFINISHED = re.compile(r"\b(todo|unimplemented|dbg)!\(|#\[ignore\b|\b(FIXME|XXX)\b")
+UNFINISHED = re.compile(r"\b(todo|unimplemented|dbg)!\(|#\[ignore\]|\b(FIXME|XXX)\b")
 MODULE_WORDS = ("decides", "believes", "bounded by")
 # <!-- file: PATH --> and then one fenced block, which must be that file's text.
-QUOTE = re.compile(r"(<!-- file: (?P<path>\S+) -->\n```\w*\n)(?P<text>.*?)(\n```)", re.S)
+QUOTE = re.compile(r"(<!-- file: (?P<path>\S+) -->\n```\w*\n)(?P<text>.*?)(^```$)", re.S | re.M)
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 
 
@@ -52,7 +52,7 @@ def document_faults(path, write):
     text = path.read_text()
 
     def quoted(match):
-        return (ROOT / match["path"]).read_text().strip("\n")
+        return (ROOT / match["path"]).read_text().strip("\n") + "\n"
 
     for match in QUOTE.finditer(text):
         if not (ROOT / match["path"]).is_file():
