@@ -80,10 +80,10 @@ pub fn two_subscriptions_on_one_topic_hear_the_same<D: Driver>(driver: &D) {
     let kit = Kit::new(driver);
     let station = kit.station(1);
     let (reader, writer) = (kit.node(2, &[&station]), kit.node(3, &[&station]));
-    let mut one = kit.subscribe(&reader, open("shared/topic"), 1);
-    let mut two = kit.subscribe(&reader, open("shared/topic"), 1);
+    let mut one = kit.subscribe(&reader, open("same/topic"), 1);
+    let mut two = kit.subscribe(&reader, open("same/topic"), 1);
     for n in 0..50 {
-        kit.routed(&writer, numbered("shared/topic", n));
+        kit.routed(&writer, numbered("same/topic", n));
     }
     kit.numbers(&mut one, 0, 50);
     kit.numbers(&mut two, 0, 50);
