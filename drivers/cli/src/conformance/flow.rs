@@ -183,9 +183,6 @@ pub(super) fn order(entry: &Value) -> Result<Judged, Broken> {
             }) {
                 Admit::Taken => {}
                 Admit::Superseded(()) => *counts.entry("superseded").or_default() += 1,
-                Admit::Conflict(()) if mode == Mode::LatestOnly => {
-                    *counts.entry("superseded").or_default() += 1
-                }
                 Admit::Conflict(()) => {
                     *counts.entry("conflicts").or_default() += 1;
                     conflict = Some(json!({ "conflict": [epoch, seq, seq, 1] }));

@@ -31,7 +31,7 @@ pub(crate) struct Screen {
     rows_left: usize,
 }
 
-const BAR: usize = 36;
+const BAR: usize = 30;
 const ROWS: usize = 6;
 
 impl Screen {
