@@ -10,7 +10,7 @@ use crate::client::SignerBox;
 use crate::crypto::Signer;
 use crate::limits::StationLimits;
 use crate::refusal::ConfigError;
-use crate::wire::{DEFAULT_MAX_FRAME, MAX_MAX_FRAME, MIN_MAX_FRAME};
+use crate::wire::{DEFAULT_MAX_FRAME, MAX_HEAD, MAX_MAX_FRAME, MIN_MAX_FRAME};
 use crate::{NodeId, RealmId};
 
 /// Settings of a station. Every setter's default is the safe one.
@@ -101,8 +101,8 @@ impl StationConfig {
         if let Some((setting, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
             return refuse(setting, "at least 1");
         }
-        if limits.publication_bytes + 256 > self.max_frame as usize {
-            return refuse("limits.publication_bytes", "at most `max_frame` less 256");
+        if limits.publication_bytes.saturating_add(MAX_HEAD) > self.max_frame as usize {
+            return refuse("limits.publication_bytes", "at most `max_frame` less 128");
         }
         if limits.ring_bytes < limits.publication_bytes {
             return refuse("limits.ring_bytes", "at least `limits.publication_bytes`");
