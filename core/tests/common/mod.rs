@@ -116,6 +116,8 @@ pub struct Far {
     signer: Box<dyn Signer>,
     /// Bytes the machine wrote that were not looked at.
     unread: Vec<u8>,
+    /// Bytes it was sent and has not taken.
+    partial: BytesMut,
 }
 
 impl Far {
@@ -136,6 +138,7 @@ impl Far {
             link: link.expect("local links are allowed"),
             signer: Box::new(signer),
             unread: Vec::new(),
+            partial: BytesMut::new(),
         }
     }
 
@@ -161,6 +164,7 @@ impl Far {
             link: link.expect("local links are allowed"),
             signer: Box::new(signer),
             unread: Vec::new(),
+            partial: BytesMut::new(),
         }
     }
 
@@ -206,6 +210,27 @@ impl Far {
             }
         }
         assert!(self.link.is_up(), "the handshake is over");
+    }
+
+    /// As the answerer: takes the opener and sends the challenge, so that the dialler waits for the hello.
+    pub fn challenge(&mut self, machine: &mut dyn Machine, now: Now) {
+        let opener = self.read(machine, now).remove(0);
+        let step = self.link.handle_frame(now, &opener, &*self.signer);
+        assert_eq!(step, Ok(Step::Continue));
+        let mut out = Vec::new();
+        while self.link.poll_transmit(&mut out) {}
+        assert_eq!(self.raw(machine, now, &out), Ok(Intake::Open));
+    }
+
+    /// Sends bytes that may be part of a frame: what the machine leaves is kept for the next.
+    pub fn append(
+        &mut self,
+        machine: &mut dyn Machine,
+        now: Now,
+        bytes: &[u8],
+    ) -> Result<Intake, LinkError> {
+        self.partial.extend_from_slice(bytes);
+        machine.handle_input(now, self.id, &mut self.partial)
     }
 
     /// Sends any bytes.
@@ -332,9 +357,12 @@ impl Far {
 
     /// What the machine wrote, by its frame types.
     pub fn types(&mut self, machine: &mut dyn Machine, now: Now) -> Vec<String> {
-        let name = |body: Vec<u8>| match Frame::decode(&body, Phase::Established) {
-            Ok(frame) => kind(&frame),
-            Err(error) => panic!("the machine wrote {error}"),
+        let name = |body: Vec<u8>| {
+            let frame = Frame::decode(&body, Phase::Established);
+            match frame.or_else(|_| Frame::decode(&body, Phase::Hello)) {
+                Ok(frame) => kind(&frame),
+                Err(error) => panic!("the machine wrote {error}"),
+            }
         };
         self.read(machine, now).into_iter().map(name).collect()
     }
@@ -345,6 +373,7 @@ pub fn kind(frame: &Frame<'_>) -> String {
     match frame {
         Frame::Event(event) => format!("event {}", event.offset),
         Frame::Goodbye(goodbye) => format!("goodbye {} {}", goodbye.reason, goodbye.detail),
+        Frame::Hello(wire::Hello::Refused(refusal)) => format!("hello {refusal}"),
         Frame::Ping(_) => "ping".into(),
         Frame::Pong(_) => "pong".into(),
         Frame::Progress(_) => "progress".into(),
