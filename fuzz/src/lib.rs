@@ -2,7 +2,9 @@
 
 pub mod cbor;
 pub mod cuts;
+pub mod hostile;
 pub mod ledger;
 pub mod publication;
 pub mod script;
 pub mod topic;
+pub mod words;

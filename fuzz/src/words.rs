@@ -1,0 +1,179 @@
+//! What the other end of a hostile link says, and what time does meanwhile: bytes into steps.
+
+use tidings::code::{CloseReason, OutcomeCode, SkipReason, SubscribeRefusal};
+use tidings::wire::{
+    Event, Frame, Goodbye, Position, Progress, Publish, Published, Refused, ResumeOutcome, Route,
+    Skipped, Subscribe, Subscribed, Via,
+};
+use tidings::{NodeId, RunId};
+
+use crate::hostile::{Play, realm};
+
+pub const TOPICS: [&str; 4] = ["a/b", "a/c", "_system/x", "d"];
+const FILTERS: [&str; 6] = ["a/b", "a/*", "**", "a/b/**", "d", "bad//filter"];
+
+/// Waits in ms.
+const WAITS: [u64; 8] = [1, 20, 250, 1_000, 10_000, 31_000, 130_000, 1_000_000];
+
+/// One step takes a kind, three bytes, and as many bytes more as it says.
+pub fn steps(mut data: &[u8], mut step: impl FnMut(u8, [u8; 3], &[u8])) {
+    for _ in 0..200 {
+        let [kind, a, b, c, rest @ ..] = data else {
+            return;
+        };
+        let raw = if kind % 16 < 2 {
+            usize::from(*a).min(rest.len())
+        } else {
+            0
+        };
+        step(*kind, [*a, *b, *c], &rest[..raw]);
+        data = &rest[raw..];
+    }
+}
+
+/// What either kind of peer may say. `false`: not one of these.
+pub fn common(play: &mut Play<'_>, kind: u8, [a, b, c]: [u8; 3], raw: &[u8]) -> bool {
+    match kind % 16 {
+        0 => {
+            let mut framed = (raw.len() as u32).to_be_bytes().to_vec();
+            framed.extend_from_slice(raw);
+            play.feed(&framed);
+        }
+        1 => play.feed(raw),
+        2 => {
+            let steps = [0, 0, 0, 0, -600_000, 600_000, -5_000, 11_000];
+            play.wait(WAITS[usize::from(a % 8)], steps[usize::from(b % 8)]);
+        }
+        3 if a < 16 => play.cut(),
+        3 => play.connect(),
+        4 => say(play, &Frame::Ping(&[c; 16])),
+        5 if b < 8 => say(
+            play,
+            &Frame::Goodbye(Goodbye {
+                detail: "",
+                reason: CloseReason::Draining,
+            }),
+        ),
+        5 => say(play, &Frame::Pong(&[c; 16])),
+        6 => say(
+            play,
+            &Frame::Subscribe(Subscribe {
+                id: u64::from(a),
+                realm: realm(),
+                filter: FILTERS[usize::from(b % 6)],
+                resume: (c & 1 == 1).then_some(position(c)),
+            }),
+        ),
+        7 => say(play, &Frame::Unsubscribe(1 + u64::from(a % 8))),
+        8 => publish(play, [a, b, c]),
+        _ => return false,
+    }
+    true
+}
+
+/// What a station says.
+pub fn station(play: &mut Play<'_>, kind: u8, [a, b, c]: [u8; 3]) {
+    let id = 1 + u64::from(a % 6);
+    match kind % 16 {
+        9 | 10 => {
+            let numbers = [u64::from(c >> 6), 1 + u64::from(c % 24)];
+            let topic = TOPICS[usize::from(b % 4)];
+            let publication = play.publication(10 + u64::from(b / 64), topic, numbers, b & 32 != 0);
+            let via = if b & 16 == 0 { Via::Direct } else { Via::Mesh };
+            let event = Event {
+                id,
+                via,
+                offset: u64::from(c),
+                publication: &publication,
+            };
+            say(play, &Frame::Event(event));
+        }
+        11 => say(
+            play,
+            &Frame::Subscribed(Subscribed {
+                id,
+                resume: ResumeOutcome::None,
+                position: position(c),
+            }),
+        ),
+        12 => say(
+            play,
+            &Frame::Refused(Refused {
+                id,
+                limit: (b & 1 == 1).then_some(5),
+                reason: SubscribeRefusal::ALL[usize::from(c) % SubscribeRefusal::ALL.len()],
+            }),
+        ),
+        13 => say(
+            play,
+            &Frame::Progress(Progress {
+                id,
+                offset: u64::from(b),
+                behind_ms: u64::from(c) * 100,
+            }),
+        ),
+        14 => {
+            let reason = SkipReason::ALL[usize::from(c) % SkipReason::ALL.len()];
+            let peer = matches!(reason, SkipReason::PeerInterrupted).then(|| NodeId::new([9; 32]));
+            let (to, count) = (u64::from(b), u64::from(a));
+            say(
+                play,
+                &Frame::Skipped(Skipped {
+                    id,
+                    to,
+                    from: to + 5,
+                    peer,
+                    count,
+                    reason,
+                }),
+            );
+        }
+        _ => {
+            let outcome = [OutcomeCode::Routed, OutcomeCode::NoSubscriber][usize::from(c % 2)];
+            let subscribers = u64::from(outcome == OutcomeCode::Routed);
+            say(
+                play,
+                &Frame::Published(Published {
+                    id,
+                    limit: None,
+                    reason: None,
+                    outcome,
+                    subscribers,
+                }),
+            );
+        }
+    }
+}
+
+fn publish(play: &mut Play<'_>, [a, b, c]: [u8; 3]) {
+    let numbers = [u64::from(c >> 6), 1 + u64::from(c % 24)];
+    let (one, own) = (b & 32 != 0, b & 64 == 0);
+    let topic = TOPICS[usize::from(b % 4)];
+    let publication = play.publication(if own { 1 } else { 10 }, topic, numbers, one);
+    let route = if one == (b & 16 == 0) {
+        Route::One
+    } else {
+        Route::All
+    };
+    say(
+        play,
+        &Frame::Publish(Publish {
+            id: u64::from(a),
+            route,
+            publication: &publication,
+        }),
+    );
+}
+
+fn position(c: u8) -> Position {
+    Position {
+        run: RunId::new([c & 3; 8]),
+        offset: u64::from(c >> 2),
+    }
+}
+
+fn say(play: &mut Play<'_>, frame: &Frame<'_>) {
+    let mut framed = Vec::new();
+    frame.encode_framed(&mut framed);
+    play.feed(&framed);
+}
