@@ -7,7 +7,7 @@ use core::ops::Range;
 
 use bytes::Bytes;
 
-use crate::crypto::Profile;
+use crate::code::ObjectFault;
 use crate::time::WallMs;
 use crate::wire::{self, Body, PayloadError, Publication, Via};
 use crate::{NodeId, PublicationHash, RealmId};
@@ -38,30 +38,34 @@ fn range_in(outer: &[u8], inner: &[u8]) -> Range<u32> {
 }
 
 impl Delivery {
-    /// `publication` must be a view of `bytes`, which holds the object alone.
-    pub(crate) fn new(bytes: Bytes, via: Via, profile: Profile) -> Option<Self> {
-        let view = Publication::parse(&bytes, profile).ok()?;
-        let Body::Payload(payload) = view.body else {
+    /// Its own copy of the publication's bytes: a slice of a read buffer would pin all of it. `None` when it is sealed.
+    pub(crate) fn copied(publication: &Publication<'_>, via: Via) -> Option<Self> {
+        let Body::Payload(payload) = publication.body else {
             return None;
         };
-        let [realm, publisher] = view.ids;
-        let made = Self {
-            tbs: range_in(&bytes, view.tbs),
-            topic: range_in(&bytes, view.topic.as_bytes()),
-            payload: range_in(&bytes, payload),
-            publisher: range_in(&bytes, publisher).start,
-            realm: range_in(&bytes, realm).start,
-            epoch: view.epoch.unwrap_or(0),
-            seq: view.seq,
-            published_at: view.published_at,
-            expires_at: view.expires_at(),
-            has_epoch: view.epoch.is_some(),
-            anycast: view.one,
+        let bytes = publication.bytes;
+        let [realm, publisher] = publication.ids;
+        Some(Self {
+            tbs: range_in(bytes, publication.tbs),
+            topic: range_in(bytes, publication.topic.as_bytes()),
+            payload: range_in(bytes, payload),
+            publisher: range_in(bytes, publisher).start,
+            realm: range_in(bytes, realm).start,
+            epoch: publication.epoch.unwrap_or(0),
+            seq: publication.seq,
+            published_at: publication.published_at,
+            expires_at: publication.expires_at(),
+            has_epoch: publication.epoch.is_some(),
+            anycast: publication.one,
             via,
             late: false,
-            bytes: Bytes::new(),
-        };
-        Some(Self { bytes, ..made })
+            bytes: Bytes::copy_from_slice(bytes),
+        })
+    }
+
+    /// Whether it is live, as [`Publication::freshness`] judges it.
+    pub(crate) fn freshness(&self, wall: WallMs) -> Result<(), ObjectFault> {
+        wire::freshness(self.published_at, self.expires_at, wall).map_err(|(fault, _)| fault)
     }
 
     fn view(&self, range: &Range<u32>) -> &[u8] {

@@ -10,7 +10,7 @@ use crate::code::ObjectFault;
 use crate::crypto::{Profile, PublicKey};
 use crate::rng::Rng;
 use crate::table::HeapTable;
-use crate::wire::Publication;
+use crate::wire::{Object, Publication};
 
 #[derive(Debug)]
 struct Known {
@@ -60,6 +60,33 @@ impl Publishers {
         }
         if !publication.verify(&key) {
             return Err(ObjectFault::SignatureInvalid);
+        }
+        self.keep(key);
+        Ok(())
+    }
+
+    /// Whether the key is kept that this publication names and carries, so that nothing but its signature is left to check.
+    pub(crate) fn knows(&mut self, publication: &Publication<'_>) -> Result<bool, ObjectFault> {
+        let Some(known) = self.known.get_mut(&publication.publisher) else {
+            return Ok(false);
+        };
+        known.used = true;
+        if known.key.as_bytes() == publication.key {
+            Ok(true)
+        } else {
+            Err(ObjectFault::KeyIdMismatch)
+        }
+    }
+
+    /// Keeps the key of an object whose signature was verified elsewhere, if it is that publisher's.
+    pub(crate) fn keep_verified(
+        &mut self,
+        object: &[u8],
+        publisher: &NodeId,
+    ) -> Result<(), ObjectFault> {
+        let key = Object::parse(object)?.decode_key(self.profile)?;
+        if key.node_id() != *publisher {
+            return Err(ObjectFault::KeyIdMismatch);
         }
         self.keep(key);
         Ok(())

@@ -145,36 +145,38 @@ impl LaneSlot {
 }
 
 impl Client {
-    /// Whose filters match this topic: looked up, or worked out for one nobody was heard on yet.
-    pub(super) fn matching(&self, realm: &RealmId, name: &str) -> Vec<SubscriptionId> {
-        if let Some(id) = self
-            .topic_index
-            .get(realm)
-            .and_then(|names| names.get(name))
-        {
-            return self
-                .topics
-                .get(*id)
-                .map_or_else(Vec::new, |topic| topic.subscriptions.clone());
+    /// Whose filters match this topic, put into `found` in place of what is there: looked up, or worked out for one nobody was heard on yet.
+    /// Answers the topic's place, if somebody was.
+    pub(super) fn matching(
+        &self,
+        realm: &RealmId,
+        name: &str,
+        found: &mut Vec<SubscriptionId>,
+    ) -> Option<TopicId> {
+        found.clear();
+        if let Some(id) = self.topic_of(realm, name) {
+            if let Some(topic) = self.topics.get(id) {
+                found.extend_from_slice(&topic.subscriptions);
+            }
+            return Some(id);
         }
         let all = self.subscriptions.iter();
         let matching = all.filter(|(_, found)| {
             found.realm == *realm && !found.is_ended() && topic::matches(&found.filter, name)
         });
-        matching.map(|(id, _)| id).collect()
+        found.extend(matching.map(|(id, _)| id));
+        None
     }
 
-    /// The topic's place, if somebody was heard on it.
-    pub(super) fn topic_of(&self, realm: &RealmId, name: &str) -> Option<TopicId> {
+    fn topic_of(&self, realm: &RealmId, name: &str) -> Option<TopicId> {
         self.topic_index.get(realm)?.get(name).copied()
     }
 
-    /// The topic's place, made when there is none. It goes with its last lane.
+    /// A place for a topic that has none. It goes with its last lane.
     pub(super) fn make_topic(&mut self, realm: RealmId, name: &str) -> TopicId {
-        if let Some(id) = self.topic_of(&realm, name) {
-            return id;
-        }
-        let subscriptions = self.matching(&realm, name);
+        let mut subscriptions = Vec::new();
+        let known = self.matching(&realm, name, &mut subscriptions);
+        debug_assert!(known.is_none(), "a topic has one place");
         let id = self.topics.insert(Topic {
             realm,
             name: name.to_owned(),
@@ -256,11 +258,13 @@ impl Client {
         let due = slot.lane.poll_timeout();
         let at = due.or_else(|| slot.lane.rest_at());
         slot.resting = due.is_none();
-        let armed = core::mem::replace(&mut slot.armed, at);
-        if armed != at {
-            self.disarm(armed, Timer::Lane(id));
-            self.timers.extend(at.map(|at| (at, Timer::Lane(id))));
-        }
+        // One that moved back stays where it is and is looked at early: else every fact would move the end of the lane's rest.
+        let Some(at) = at.filter(|at| slot.armed.is_none_or(|armed| *at < armed)) else {
+            return;
+        };
+        let armed = slot.armed.replace(at);
+        self.disarm(armed, Timer::Lane(id));
+        self.timers.insert((at, Timer::Lane(id)));
     }
 
     pub(super) fn lane_timeout(&mut self, now: Now, id: LaneId) {

@@ -10,6 +10,7 @@ mod counter;
 mod lanes;
 mod pool;
 mod publish;
+mod questions;
 mod receive;
 mod request;
 mod status;
@@ -27,7 +28,7 @@ use self::counter::Counters;
 use self::lanes::{LaneKey, LaneSlot, NumberingKey, Topic};
 use self::pool::{Dialled, NodeSide};
 use self::publish::Outgoing;
-use self::receive::Unverified;
+use self::questions::Questions;
 pub use self::request::{Publish, Sources, Subscribe};
 pub use self::status::{ClientStatus, LinkState, LinkStatus, SubscriptionStatus};
 use self::streams::Subscription;
@@ -44,7 +45,7 @@ use crate::rng::{Entropy, Rng, Seed};
 use crate::table::HeapTable;
 use crate::tags::Tags;
 use crate::time::{Instant, Now};
-use crate::{AskId, LinkId, NodeId, RealmId, SubscriptionId, Ticket};
+use crate::{LinkId, NodeId, RealmId, SubscriptionId, Ticket};
 
 macro_rules! inner_handle {
     ($(#[$doc:meta])* $name:ident) => {
@@ -104,7 +105,9 @@ pub struct Client {
     tags: Tags<NumberingKey, ()>,
     publishers: Publishers,
     /// Facts whose signature is being checked elsewhere.
-    unverified: Arena<AskId, Unverified>,
+    unverified: Questions,
+    /// Whom the publication at hand is for; kept for its memory.
+    readers: Vec<SubscriptionId>,
     tickets: Arena<Ticket, Outgoing>,
     counters: Counters,
     timers: BTreeSet<(Instant, Timer)>,
@@ -130,6 +133,10 @@ impl Client {
             .iter()
             .map(|pin| Dialled::new(*pin))
             .collect();
+        let questions = match config.verification {
+            Verification::Asked => limits.pending_verifications,
+            Verification::Here => 0,
+        };
         let mut client = Self {
             id: NodeId::of_key(profile.name(), &signer.public_key()),
             entropy,
@@ -151,7 +158,8 @@ impl Client {
             dedup: HeapDedup::with_capacity(limits.dedup_entries, 1 << 16, &mut tables),
             tags: Tags::new(limits.lanes.saturating_mul(2), &mut tables),
             publishers: Publishers::new(profile, limits.publishers, &mut tables),
-            unverified: Arena::default(),
+            unverified: Questions::new(questions, &mut tables),
+            readers: Vec::new(),
             tickets: Arena::default(),
             counters: Counters::new(config.last_epoch, limits.counters),
             timers: BTreeSet::new(),

@@ -6,9 +6,6 @@
 //! `Dropped` notice, and its place is closed at once.
 
 use alloc::vec::Vec;
-use core::time::Duration;
-
-use bytes::Bytes;
 
 use super::lanes::{LaneKey, NumberingKey};
 use super::timers::Timer;
@@ -17,27 +14,25 @@ use crate::action::{Action, Answer, Question, VerifyJob};
 use crate::code::{DropReason, ObjectFault};
 use crate::delivery::Delivery;
 use crate::error::LinkError;
-use crate::inbound::dedup::NewEntry;
+use crate::inbound::dedup::{NewEntry, SignatureKey};
 use crate::inbound::lane::{Admit, Offer};
 use crate::notice::Notice;
 use crate::refusal::Misuse;
 use crate::time::Now;
 use crate::wire::{Event, Publication, Via};
-use crate::{AskId, LinkId, NodeId, SubscriptionId};
+use crate::{AskId, LinkId, PublicationHash, SubscriptionId};
 
-/// How long a question about a signature may stay unanswered.
-const ASK_PATIENCE: Duration = Duration::from_secs(5);
 /// Remembered publications looked at for one that may be forgotten early.
 const MAKE_ROOM: usize = 4096;
 /// At this fill of the memory, in percent, readers are warned once.
 const WARN_AT: u8 = 80;
 
-/// A fact whose signature is being checked elsewhere, with the copies that came meanwhile under the same signature.
+/// A publication that is new and wanted, with what it is remembered by.
 #[derive(Debug)]
-pub(super) struct Unverified {
-    object: Bytes,
-    via: Via,
-    deadline: crate::Instant,
+pub(super) struct Arrived {
+    pub(super) delivery: Delivery,
+    pub(super) hash: PublicationHash,
+    pub(super) signature: SignatureKey,
 }
 
 impl Client {
@@ -66,51 +61,75 @@ impl Client {
     }
 
     fn receive(&mut self, now: Now, publication: &Publication<'_>, via: Via) {
-        let matching = self.matching(&publication.realm, publication.topic);
-        if matching.is_empty() {
-            return self.faults.add(ObjectFault::Unmatched);
+        let mut readers = core::mem::take(&mut self.readers);
+        let topic = self.matching(&publication.realm, publication.topic, &mut readers);
+        if let Err(fault) = self.judge(now, publication, via, topic, &mut readers) {
+            self.faults.add(fault);
         }
-        let seen = self
-            .dedup
-            .signature_key(publication.publisher.as_bytes(), publication.signature);
+        self.readers = readers;
+    }
+
+    /// Each check in its order; the first that fails says why.
+    fn judge(
+        &mut self,
+        now: Now,
+        publication: &Publication<'_>,
+        via: Via,
+        topic: Option<TopicId>,
+        readers: &mut Vec<SubscriptionId>,
+    ) -> Result<(), ObjectFault> {
+        if readers.is_empty() {
+            return Err(ObjectFault::Unmatched);
+        }
         // Life is judged before presence, on arrival. What is over stops here when it is known or its place is decided; else it is verified, so
         // that it can be reported.
-        let life = publication
-            .freshness(now.wall)
-            .err()
-            .map(|(fault, _)| fault);
-        if self.dedup.check_signature(seen).is_some() {
-            return self.faults.add(life.unwrap_or(ObjectFault::Duplicate));
+        let life = publication.freshness(now.wall).err();
+        let life = life.map(|(fault, _)| fault);
+        let signature = self
+            .dedup
+            .signature_key(publication.publisher.as_bytes(), publication.signature);
+        if self.dedup.check_signature(signature).is_some() {
+            return Err(life.unwrap_or(ObjectFault::Duplicate));
         }
         if let Some(fault) = life
-            && self.is_decided(publication, &matching)
+            && topic.is_some_and(|topic| self.is_decided(publication, topic, readers))
         {
-            return self.faults.add(fault);
+            return Err(fault);
         }
         let hash = publication.hash();
         if self.dedup.check(&hash).is_some() {
-            return self.faults.add(life.unwrap_or(ObjectFault::Duplicate));
+            return Err(life.unwrap_or(ObjectFault::Duplicate));
         }
-        let admitted = self.admitted(publication, matching);
-        if admitted.is_empty() {
-            return self.faults.add(ObjectFault::SourceRefused);
+        self.keep_admitting(publication, readers);
+        if readers.is_empty() {
+            return Err(ObjectFault::SourceRefused);
         }
-        if self.config.verification == Verification::Asked {
-            return self.ask_verification(now, publication, via, &admitted);
+        let key_known = match self.config.verification {
+            Verification::Here => self.publishers.verify(publication).map(|()| true),
+            Verification::Asked => self.publishers.knows(publication),
+        }?;
+        if self.config.verification == Verification::Asked
+            && !self.may_ask(now, publication, &hash, signature, readers)?
+        {
+            return Ok(());
         }
-        if let Err(fault) = self.publishers.verify(publication) {
-            return self.faults.add(fault);
+        // Sealed, and nobody here can open it.
+        let delivery = Delivery::copied(publication, via).ok_or(ObjectFault::Malformed)?;
+        let arrived = Arrived {
+            delivery,
+            hash,
+            signature,
+        };
+        match self.config.verification {
+            Verification::Here => self.take(now, arrived, topic, readers),
+            Verification::Asked => self.ask_verification(now, arrived, key_known),
         }
-        self.take(now, publication, via, &admitted);
+        Ok(())
     }
 
-    /// The subscriptions whose sources do not refuse the publisher.
-    fn admitted(
-        &mut self,
-        publication: &Publication<'_>,
-        mut matching: Vec<SubscriptionId>,
-    ) -> Vec<SubscriptionId> {
-        matching.retain(|id| {
+    /// Leaves the subscriptions whose sources do not refuse the publisher.
+    fn keep_admitting(&mut self, publication: &Publication<'_>, readers: &mut Vec<SubscriptionId>) {
+        readers.retain(|id| {
             let Some(found) = self.subscriptions.get_mut(*id) else {
                 return false;
             };
@@ -118,16 +137,17 @@ impl Client {
             found.source_refused += u64::from(!admits);
             admits
         });
-        matching
     }
 
     /// Whether every lane that would take it has decided its place already.
-    fn is_decided(&self, publication: &Publication<'_>, matching: &[SubscriptionId]) -> bool {
-        let Some(topic) = self.topic_of(&publication.realm, publication.topic) else {
-            return false;
-        };
+    fn is_decided(
+        &self,
+        publication: &Publication<'_>,
+        topic: TopicId,
+        readers: &[SubscriptionId],
+    ) -> bool {
         let publisher = publication.publisher;
-        matching.iter().all(|subscription| {
+        readers.iter().all(|subscription| {
             let key = LaneKey {
                 publisher,
                 topic,
@@ -155,75 +175,72 @@ impl Client {
     fn take(
         &mut self,
         now: Now,
-        publication: &Publication<'_>,
-        via: Via,
-        admitted: &[SubscriptionId],
+        arrived: Arrived,
+        topic: Option<TopicId>,
+        readers: &[SubscriptionId],
     ) {
-        let topic = self.make_topic(publication.realm, publication.topic);
-        if let Err((fault, _)) = publication.freshness(now.wall) {
+        let delivery = &arrived.delivery;
+        let topic = match topic {
+            Some(topic) => topic,
+            None => self.make_topic(delivery.realm(), delivery.topic()),
+        };
+        if let Err(fault) = delivery.freshness(now.wall) {
             self.faults.add(fault);
-            self.drop_fact(now, publication, topic, admitted, DropReason::OutOfDate);
+            self.drop_fact(now, delivery, topic, readers, DropReason::OutOfDate);
         } else {
-            self.remember(now, publication, via, topic, admitted);
+            self.remember(now, arrived, topic, readers);
         }
         self.drop_topic_if_idle(topic);
     }
 
-    fn remember(
-        &mut self,
-        now: Now,
-        publication: &Publication<'_>,
-        via: Via,
-        topic: TopicId,
-        admitted: &[SubscriptionId],
-    ) {
-        let epoch = publication.epoch.unwrap_or(0);
+    fn remember(&mut self, now: Now, arrived: Arrived, topic: TopicId, readers: &[SubscriptionId]) {
+        let Arrived {
+            delivery,
+            hash,
+            signature,
+        } = arrived;
+        let epoch = delivery.epoch().unwrap_or(0);
         let numbering = NumberingKey {
-            publisher: publication.publisher,
+            publisher: delivery.publisher(),
             topic,
             epoch,
         };
         let tag = self.tags.tag(numbering);
-        let copy_possible = self.tags.may_be_copy(tag, publication.seq);
-        let hash = publication.hash();
-        let signature = self
-            .dedup
-            .signature_key(publication.publisher.as_bytes(), publication.signature);
-        let until = publication.expires_at();
+        let seq = delivery.seq();
+        let copy_possible = self.tags.may_be_copy(tag, seq);
+        let until = delivery.expires_at();
         let entry = NewEntry {
             id: &hash,
             signature,
             until,
             tag,
-            seq: publication.seq,
+            seq,
         };
         if self.dedup.commit(now, entry).is_err() {
             self.forget_decided(now);
             if self.dedup.commit(now, entry).is_err() {
-                return self.drop_fact(now, publication, topic, admitted, DropReason::DedupFull);
+                return self.drop_fact(now, &delivery, topic, readers, DropReason::DedupFull);
             }
         }
         self.warn_when_nearly_full();
         self.arm_sweep(now);
-        // Kept, so copied: a slice would pin the link's whole read buffer.
-        let object = Bytes::copy_from_slice(publication.bytes);
-        let Some(delivery) = Delivery::new(object, via, self.profile()) else {
-            // Sealed, and nobody here can open it.
-            self.dedup.forget(&hash);
-            return self.faults.add(ObjectFault::Malformed);
-        };
         let offer = Offer {
             epoch,
-            seq: publication.seq,
+            seq,
             until,
             replayed: false,
-            anycast: publication.one,
+            anycast: delivery.anycast(),
             copy_possible,
         };
+        let Some((last, others)) = readers.split_last() else {
+            return;
+        };
         let mut taken = false;
-        for subscription in admitted {
+        for subscription in others {
             taken |= self.offer(now, *subscription, topic, &offer, delivery.clone());
         }
+        // The one that is not shared costs no allocation.
+        taken |= self.offer(now, *last, topic, &offer, delivery);
         if !taken {
             // Nobody has it: a later copy gets another chance.
             self.dedup.forget(&hash);
@@ -306,20 +323,20 @@ impl Client {
     fn drop_fact(
         &mut self,
         now: Now,
-        publication: &Publication<'_>,
+        delivery: &Delivery,
         topic: TopicId,
-        admitted: &[SubscriptionId],
+        readers: &[SubscriptionId],
         reason: DropReason,
     ) {
-        let publisher = publication.publisher;
-        for subscription in admitted {
+        let publisher = delivery.publisher();
+        for subscription in readers {
             let key = LaneKey {
                 publisher,
                 topic,
                 subscription: *subscription,
             };
-            if !publication.one {
-                self.close_place(now, key, publication.epoch.unwrap_or(0), publication.seq);
+            if !delivery.anycast() {
+                self.close_place(now, key, delivery.epoch().unwrap_or(0), delivery.seq());
             }
             self.dropped(now, *subscription, reason, &publisher);
         }
@@ -395,47 +412,52 @@ impl Client {
         }
     }
 
-    /// Hands a signature to be checked elsewhere. A copy with the same bytes waits for the same answer.
-    fn ask_verification(
+    /// Whether there is a question to ask about this signature, and room for it: a copy with the same bytes waits for the same answer.
+    fn may_ask(
         &mut self,
         now: Now,
         publication: &Publication<'_>,
-        via: Via,
-        admitted: &[SubscriptionId],
-    ) {
-        let same = |(_, waiting): (AskId, &Unverified)| waiting.object == publication.bytes;
-        if self.unverified.iter().any(same) {
-            return self.faults.add(ObjectFault::Duplicate);
+        hash: &PublicationHash,
+        signature: SignatureKey,
+        readers: &[SubscriptionId],
+    ) -> Result<bool, ObjectFault> {
+        if self.unverified.is_asked(hash, signature, publication.bytes) {
+            return Err(ObjectFault::Duplicate);
         }
         let full = self.unverified.len() >= self.config.limits.pending_verifications;
         let bytes = publication.bytes.len();
-        if full || self.held_bytes.saturating_add(bytes) > self.config.limits.held_bytes {
-            // Not verified, so nobody's place is closed by it.
-            for subscription in admitted {
-                self.dropped(
-                    now,
-                    *subscription,
-                    DropReason::VerifyFull,
-                    &publication.publisher,
-                );
-            }
-            return;
+        if !full && self.held_bytes.saturating_add(bytes) <= self.config.limits.held_bytes {
+            return Ok(true);
         }
-        let object = Bytes::copy_from_slice(publication.bytes);
-        self.held_bytes += bytes;
-        let deadline = now.mono.saturating_add(ASK_PATIENCE);
-        let job = VerifyJob::new(object.clone(), self.profile());
-        let ask = self.unverified.insert(Unverified {
-            object,
-            via,
-            deadline,
-        });
-        self.timers.insert((deadline, Timer::Ask(ask)));
+        // Not verified, so nobody's place is closed by it.
+        for subscription in readers {
+            self.dropped(
+                now,
+                *subscription,
+                DropReason::VerifyFull,
+                &publication.publisher,
+            );
+        }
+        Ok(false)
+    }
+
+    /// Hands a signature to be checked elsewhere.
+    fn ask_verification(&mut self, now: Now, arrived: Arrived, key_known: bool) {
+        let object = arrived.delivery.bytes().clone();
+        self.held_bytes += object.len();
+        let (ask, deadline) = self.unverified.ask(now.mono, arrived, key_known);
+        self.arm_questions();
         self.actions.push_back(Action::Ask {
             ask,
-            question: Question::Verify(job),
+            question: Question::Verify(VerifyJob::new(object, self.profile())),
             deadline,
         });
+    }
+
+    fn arm_questions(&mut self) {
+        if let Some(at) = self.unverified.arm() {
+            self.timers.insert((at, Timer::Ask));
+        }
     }
 
     /// Answers a question, in any order.
@@ -444,57 +466,64 @@ impl Client {
     /// When it was answered or given up before.
     pub fn answer(&mut self, now: Now, ask: AskId, answer: Answer) -> Result<(), Misuse> {
         let now = self.at(now);
-        let waiting = self.unverified.remove(ask).ok_or(Misuse::DeadHandle)?;
-        self.timers.remove(&(waiting.deadline, Timer::Ask(ask)));
-        self.held_bytes -= waiting.object.len();
+        let waiting = self.unverified.answered(ask).ok_or(Misuse::DeadHandle)?;
+        let arrived = waiting.arrived;
+        self.held_bytes -= arrived.delivery.bytes().len();
         let Answer::Verified(verified) = answer;
-        let Ok(publication) = Publication::parse(&waiting.object, self.profile()) else {
-            return Ok(());
+        let publisher = arrived.delivery.publisher();
+        let verified = if !verified {
+            Err(ObjectFault::SignatureInvalid)
+        } else if waiting.key_known {
+            Ok(())
+        } else {
+            self.publishers
+                .keep_verified(arrived.delivery.bytes(), &publisher)
         };
-        if !verified || !publication.publisher_matches_key() {
-            let fault = if verified {
-                ObjectFault::KeyIdMismatch
-            } else {
-                ObjectFault::SignatureInvalid
-            };
+        // Looked up again: another copy may have been taken meanwhile, and subscriptions may have ended.
+        let fault = match verified {
+            Ok(()) if self.dedup.check(&arrived.hash).is_some() => Some(ObjectFault::Duplicate),
+            verified => verified.err(),
+        };
+        if let Some(fault) = fault {
             self.faults.add(fault);
             return Ok(());
         }
-        // Looked up again: another copy may have been taken meanwhile, and subscriptions may have ended.
-        if self.dedup.check(&publication.hash()).is_some() {
-            self.faults.add(ObjectFault::Duplicate);
-            return Ok(());
+        let mut readers = core::mem::take(&mut self.readers);
+        let topic = self.readers_of(&arrived.delivery, &mut readers);
+        if !readers.is_empty() {
+            self.take(now, arrived, topic, &readers);
         }
-        let mut admitted = self.matching(&publication.realm, publication.topic);
-        admitted.retain(|id| {
-            self.subscriptions
-                .get(*id)
-                .is_some_and(|found| found.admits(&publication.publisher))
-        });
-        if !admitted.is_empty() {
-            self.take(now, &publication, waiting.via, &admitted);
-        }
+        self.readers = readers;
         Ok(())
     }
 
+    /// Whom it is for now.
+    fn readers_of(
+        &self,
+        delivery: &Delivery,
+        readers: &mut Vec<SubscriptionId>,
+    ) -> Option<TopicId> {
+        let topic = self.matching(&delivery.realm(), delivery.topic(), readers);
+        let publisher = delivery.publisher();
+        readers.retain(|id| {
+            let found = self.subscriptions.get(*id);
+            found.is_some_and(|found| found.admits(&publisher))
+        });
+        topic
+    }
+
     /// A question was not answered in time: its fact is dropped, and its readers are told.
-    pub(super) fn ask_timeout(&mut self, now: Now, ask: AskId) {
-        let Some(waiting) = self.unverified.remove(ask) else {
-            return;
-        };
-        self.held_bytes -= waiting.object.len();
-        let Ok(publication) = Publication::parse(&waiting.object, self.profile()) else {
-            return;
-        };
-        let publisher: NodeId = publication.publisher;
-        for subscription in self.matching(&publication.realm, publication.topic) {
-            if self
-                .subscriptions
-                .get(subscription)
-                .is_some_and(|found| found.admits(&publisher))
-            {
-                self.dropped(now, subscription, DropReason::Unanswered, &publisher);
+    pub(super) fn ask_timeout(&mut self, now: Now) {
+        if let Some(Arrived { delivery, .. }) = self.unverified.timed_out(now.mono) {
+            self.held_bytes -= delivery.bytes().len();
+            let mut readers = core::mem::take(&mut self.readers);
+            self.readers_of(&delivery, &mut readers);
+            let publisher = delivery.publisher();
+            for subscription in &readers {
+                self.dropped(now, *subscription, DropReason::Unanswered, &publisher);
             }
+            self.readers = readers;
         }
+        self.arm_questions();
     }
 }

@@ -8,12 +8,12 @@ use core::time::Duration;
 use super::{Client, LaneId};
 use crate::action::{StationRef, Turn};
 use crate::time::{Instant, Now};
-use crate::{AskId, LinkId, SubscriptionId, Ticket};
+use crate::{LinkId, SubscriptionId, Ticket};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
     /// A question that nobody answered.
-    Ask(AskId),
+    Ask,
     /// A station to be dialled again.
     Dial(StationRef),
     /// A stream whose episode of drops ends.
@@ -50,7 +50,7 @@ impl Client {
             }
             self.timers.remove(&(at, timer));
             match timer {
-                Timer::Ask(ask) => self.ask_timeout(now, ask),
+                Timer::Ask => self.ask_timeout(now),
                 Timer::Dial(station) => self.dial(station),
                 Timer::Episode(subscription) => self.episode_timeout(now, subscription),
                 Timer::Lane(lane) => self.lane_timeout(now, lane),

@@ -98,6 +98,13 @@ impl Default for Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignatureKey([u64; 2]);
 
+#[cfg(feature = "alloc")]
+impl SignatureKey {
+    pub(crate) const fn words(self) -> [u64; 2] {
+        self.0
+    }
+}
+
 /// Names an entry until it ends; never another one after that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryRef {

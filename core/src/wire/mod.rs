@@ -34,6 +34,8 @@ pub use payload::{
 };
 #[cfg(feature = "alloc")]
 pub use positions::{LanePosition, Positions, PositionsFault, StationPosition};
+#[cfg(feature = "alloc")]
+pub(crate) use publication::freshness;
 pub use publication::{
     Body, DEFAULT_TTL_MS, Draft, MAX_TTL_MS, NUMBER_LIMIT, Publication, SKEW_MS, Sealed,
 };

@@ -163,16 +163,25 @@ impl<'a> Publication<'a> {
     /// # Errors
     /// `not_yet_valid` or `expired`, with how far beyond the end it is, in milliseconds.
     pub fn freshness(&self, wall: WallMs) -> Result<(), (ObjectFault, u64)> {
-        let early = self.published_at.since(wall.saturating_add(SKEW_MS));
-        if early > 0 {
-            return Err((ObjectFault::NotYetValid, early.unsigned_abs()));
-        }
-        let late = wall.since(self.expires_at());
-        if late > 0 {
-            return Err((ObjectFault::Expired, late.unsigned_abs()));
-        }
-        Ok(())
+        freshness(self.published_at, self.expires_at(), wall)
     }
+}
+
+/// [`Publication::freshness`] of these two times.
+pub(crate) fn freshness(
+    published_at: WallMs,
+    expires_at: WallMs,
+    wall: WallMs,
+) -> Result<(), (ObjectFault, u64)> {
+    let early = published_at.since(wall.saturating_add(SKEW_MS));
+    if early > 0 {
+        return Err((ObjectFault::NotYetValid, early.unsigned_abs()));
+    }
+    let late = wall.since(expires_at);
+    if late > 0 {
+        return Err((ObjectFault::Expired, late.unsigned_abs()));
+    }
+    Ok(())
 }
 
 /// The keys of `tbs`, each in its kind and range.
