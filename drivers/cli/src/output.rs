@@ -66,6 +66,11 @@ impl Output {
         self.sender.send(bytes).await.map_err(|_| Closed)
     }
 
+    /// Waits until standard output takes nothing any more.
+    pub(crate) async fn closed(&self) {
+        self.sender.closed().await;
+    }
+
     /// Writes the rest and waits until it is taken, at most `patience` when there is one.
     ///
     /// # Errors

@@ -27,6 +27,9 @@ const MAX_PENDING: usize = 4096;
 /// The longest file `--raw` reads: more than any station takes as one publication, so that the core says what it allows.
 const RAW_MAX: u64 = lines::MAX_LINE as u64;
 
+/// To the start of the row, which is emptied.
+const ERASE: &str = "\r\x1b[K";
+
 /// Runs `tidings pub`.
 pub(crate) async fn run(args: PubArgs) -> Result<Exit, Failure> {
     topic::check_topic(&args.topic).map_err(|fault| {
@@ -65,7 +68,12 @@ pub(crate) async fn run(args: PubArgs) -> Result<Exit, Failure> {
         Some(key) if ledger.published.get() > 0 => keyfile::save_epoch(key, node.last_epoch()),
         _ => Ok(()),
     };
-    say(ledger.line());
+    let erase = if human::stderr_is_terminal() {
+        ERASE
+    } else {
+        ""
+    };
+    say(format_args!("{erase}{}", ledger.line()));
     if ledger.no_subscriber.get() > 0 {
         say(
             "nobody subscribed to some of them when they arrived. start tidings sub first if somebody should",
@@ -125,7 +133,6 @@ impl Ledger {
 
     fn line(&self) -> String {
         let spent = self.began.elapsed();
-        let rate = self.published.get() as f64 / spent.as_secs_f64().max(0.001);
         let mut line = format!(
             "published {}: routed {}, no subscriber {}, refused {}, unknown {}",
             count(self.published.get()),
@@ -140,7 +147,19 @@ impl Ledger {
         if let Some(reason) = self.last_refusal.get() {
             line += &format!(" (last refusal: {reason})");
         }
-        line + &format!("; {}, {}/s", human::span(spent), count(rate as u64))
+        line + &format!("; {}{}", human::span(spent), self.rate())
+    }
+
+    /// Publications a second, once there is enough time to divide by.
+    fn rate(&self) -> String {
+        let spent = self.began.elapsed().as_secs_f64();
+        if spent < 0.1 {
+            return String::new();
+        }
+        format!(
+            ", {}/s",
+            count((self.published.get() as f64 / spent) as u64)
+        )
     }
 
     fn exit(&self) -> Exit {
@@ -161,8 +180,12 @@ impl Ledger {
         loop {
             tick.tick().await;
             if terminal {
-                // One line up and erased before each, so that the last line of all stays.
-                say(format_args!("\r\x1b[K{}\x1b[1A", self.line()));
+                // Short enough for one row, which the next one and the ledger take again.
+                let (published, answered) = (count(self.published.get()), count(self.answered()));
+                say(format_args!(
+                    "{ERASE}published {published}, answered {answered}{}\x1b[1A",
+                    self.rate()
+                ));
             } else {
                 say(self.line());
             }

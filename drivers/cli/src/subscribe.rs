@@ -100,6 +100,7 @@ impl Reader {
                     self.say_carriers(subscription);
                     tokio::select! {
                         item = subscription.next() => item,
+                        () = out.closed() => return Err(Closed),
                         () = tokio::time::sleep(Duration::from_millis(100)) => continue,
                     }
                 }

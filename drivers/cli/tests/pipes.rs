@@ -154,6 +154,29 @@ fn a_closed_pipe_is_no_failure() {
     publisher.join().unwrap();
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_ends_the_run_with_one_line() {
+    let station = Station::start(&[]);
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let args = [
+        "sub",
+        "demo/**",
+        "--from",
+        "open",
+        "--station",
+        &station.address,
+    ];
+    let subscriber = Subscriber::start(&args, full.into(), 1);
+    assert_eq!(publish(&[&station], &[], b"one\n").0, 0);
+    let (code, said) = subscriber.end(LONG);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("cannot write to standard output"), "{said}");
+}
+
 #[test]
 fn json_goes_through_and_comes_out() {
     let station = Station::start(&[]);
