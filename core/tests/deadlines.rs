@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use tidings::code::CloseReason;
 use tidings::crypto::Signer;
 use tidings::link::{Link, LinkSettings, Step};
-use tidings::pump::{LinkIo, Machine};
+use tidings::pump::LinkIo;
 use tidings::sim::{START, entropy, fake_signer};
 use tidings::wire::{Role, Split, next_frame};
 use tidings::{
