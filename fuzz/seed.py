@@ -115,7 +115,7 @@ def words(*steps):
 
 def client():
     carried = [(SUBSCRIBED, 0)]
-    events = [(EVENT, 0, 0, seq) for seq in (0, 2, 1, 1, 5)]
+    events = [(EVENT, 0, 0, seq) for seq in (0, 2, 1, 1, 5)] + [(EVENT, 0, 4, 1), (EVENT, 0, 8, 3)]
     for cuts in (b"\0", b"\2\1\5"):
         yield cuts + words(*carried, *events, (WAIT, 2))
         yield cuts + words(*carried, *events, CUT, (WAIT, 3), CONNECT, *carried, *events[:2], (WAIT, 6))

@@ -72,6 +72,21 @@ pub struct Play<'a> {
     print: bool,
 }
 
+/// What a publication says, and whether its publisher said it.
+#[derive(Clone, Copy, Debug)]
+pub struct Said {
+    /// The seed of the publisher's key; 1 is the peer's own.
+    pub key: u64,
+    pub topic: &'static str,
+    /// 0 for none.
+    pub epoch: u64,
+    pub seq: u64,
+    pub one: bool,
+    /// Another payload under the same number.
+    pub other: bool,
+    pub forged: bool,
+}
+
 pub fn realm() -> RealmId {
     RealmId::of_name("fuzz")
 }
@@ -189,28 +204,31 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// A publication that really is its publisher's; `None` as key is the peer's own.
-    pub fn publication(&mut self, key: u64, topic: &str, numbers: [u64; 2], one: bool) -> Vec<u8> {
-        let signer = fake_signer(key);
-        let [epoch, seq] = numbers;
+    /// A publication, signed by its publisher or by nobody.
+    pub fn publication(&mut self, said: &Said) -> Vec<u8> {
+        let signer = fake_signer(said.key);
         let draft = Draft {
             realm: realm(),
-            topic,
+            topic: said.topic,
             publisher: NodeId::of_key(FAKE_PROFILE.name(), &signer.public_key()),
-            epoch: (epoch > 0).then(|| START.as_millis() * 1000 + epoch * 1_000_000),
-            seq,
-            published_at: START,
-            ttl_ms: (seq % 3 == 0).then_some(1000),
-            one,
-            body: Body::Payload(&[0x01]),
+            epoch: (said.epoch > 0).then(|| START.as_millis() * 1000 + said.epoch * 1_000_000),
+            seq: said.seq,
+            published_at: START.saturating_add(u64::from(said.forged)),
+            ttl_ms: (said.seq % 3 == 0).then_some(1000),
+            one: said.one,
+            body: Body::Payload(&[u8::from(said.other)]),
         };
-        let mut tbs = Vec::new();
-        draft.encode_tbs(FAKE_PROFILE, &mut tbs);
-        self.genuine.insert(PublicationHash::of_tbs(&tbs));
         let mut object = Vec::new();
         draft
             .sign(&signer, &mut object)
             .expect("the fake signer signs");
+        if said.forged {
+            object.last_mut().into_iter().for_each(|byte| *byte ^= 1);
+        } else {
+            let mut tbs = Vec::new();
+            draft.encode_tbs(FAKE_PROFILE, &mut tbs);
+            self.genuine.insert(PublicationHash::of_tbs(&tbs));
+        }
         object
     }
 

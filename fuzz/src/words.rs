@@ -7,7 +7,7 @@ use tidings::wire::{
 };
 use tidings::{NodeId, RunId};
 
-use crate::hostile::{Play, realm};
+use crate::hostile::{Play, Said, realm};
 
 pub const TOPICS: [&str; 4] = ["a/b", "a/c", "_system/x", "d"];
 const FILTERS: [&str; 6] = ["a/b", "a/*", "**", "a/b/**", "d", "bad//filter"];
@@ -76,9 +76,7 @@ pub fn station(play: &mut Play<'_>, kind: u8, [a, b, c]: [u8; 3]) {
     let id = 1 + u64::from(a % 6);
     match kind % 16 {
         9 | 10 => {
-            let numbers = [u64::from(c >> 6), 1 + u64::from(c % 24)];
-            let topic = TOPICS[usize::from(b % 4)];
-            let publication = play.publication(10 + u64::from(b / 64), topic, numbers, b & 32 != 0);
+            let publication = play.publication(&said(10 + u64::from(b / 64), b, c));
             let via = if b & 16 == 0 { Via::Direct } else { Via::Mesh };
             let event = Event {
                 id,
@@ -146,11 +144,9 @@ pub fn station(play: &mut Play<'_>, kind: u8, [a, b, c]: [u8; 3]) {
 }
 
 fn publish(play: &mut Play<'_>, [a, b, c]: [u8; 3]) {
-    let numbers = [u64::from(c >> 6), 1 + u64::from(c % 24)];
-    let (one, own) = (b & 32 != 0, b & 64 == 0);
-    let topic = TOPICS[usize::from(b % 4)];
-    let publication = play.publication(if own { 1 } else { 10 }, topic, numbers, one);
-    let route = if one == (b & 16 == 0) {
+    let said = said(if b & 64 == 0 { 1 } else { 10 }, b, c);
+    let publication = play.publication(&said);
+    let route = if said.one == (b & 16 == 0) {
         Route::One
     } else {
         Route::All
@@ -163,6 +159,18 @@ fn publish(play: &mut Play<'_>, [a, b, c]: [u8; 3]) {
             publication: &publication,
         }),
     );
+}
+
+fn said(key: u64, b: u8, c: u8) -> Said {
+    Said {
+        key,
+        topic: TOPICS[usize::from(b % 4)],
+        epoch: u64::from(c >> 6),
+        seq: 1 + u64::from(c % 24),
+        one: b & 32 != 0,
+        other: b & 4 != 0,
+        forged: b & 8 != 0,
+    }
 }
 
 fn position(c: u8) -> Position {
