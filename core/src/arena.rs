@@ -11,6 +11,9 @@ pub(crate) trait Handle: Copy {
     fn parts(self) -> (u32, u32);
 }
 
+/// Slots that may stay empty, so that an arena that fills and empties all the time does not allocate all the time.
+const KEPT: usize = 16;
+
 #[derive(Debug)]
 struct Slot<T> {
     generation: u32,
@@ -23,6 +26,10 @@ pub(crate) struct Arena<H, T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
     len: usize,
+    /// Of slots that were given back: a slot in their place begins with this generation.
+    generation: u32,
+    /// Removals until it is looked again whether slots can be given back.
+    patience: usize,
     handles: core::marker::PhantomData<fn() -> H>,
 }
 
@@ -32,6 +39,8 @@ impl<H, T> Default for Arena<H, T> {
             slots: Vec::new(),
             free: Vec::new(),
             len: 0,
+            generation: 0,
+            patience: 0,
             handles: core::marker::PhantomData,
         }
     }
@@ -56,9 +65,10 @@ impl<H: Handle, T> Arena<H, T> {
             return handle;
         }
         let index = self.slots.len() as u32;
-        let handle = H::from_parts(index, 0);
+        let generation = self.generation;
+        let handle = H::from_parts(index, generation);
         self.slots.push(Slot {
-            generation: 0,
+            generation,
             value: Some(make(handle)),
         });
         handle
@@ -95,7 +105,36 @@ impl<H: Handle, T> Arena<H, T> {
             slot.generation = next;
             self.free.push(index);
         }
+        self.patience = self.patience.saturating_sub(1);
+        if self.patience == 0 {
+            self.give_back();
+            self.patience = (self.len / 2).max(1);
+        }
         Some(value)
+    }
+
+    /// Gives empty slots at the end back when most are empty. Looked at again when half of what is left has gone, so that an arena that empties
+    /// pays for each slot once.
+    fn give_back(&mut self) {
+        let before = self.slots.len();
+        if before <= KEPT || self.len > before / 4 {
+            return;
+        }
+        while let Some(slot) = self
+            .slots
+            .pop_if(|slot| slot.value.is_none() && slot.generation < u32::MAX)
+        {
+            self.generation = self.generation.max(slot.generation);
+        }
+        let slots = self.slots.len();
+        if slots == before {
+            return;
+        }
+        self.free.retain(|index| (*index as usize) < slots);
+        // The lowest comes first, so that the end empties.
+        self.free.sort_unstable_by(|a, b| b.cmp(a));
+        self.slots.shrink_to(slots + KEPT);
+        self.free.shrink_to(self.free.len() + KEPT);
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (H, &T)> {
@@ -120,5 +159,32 @@ impl<H: Handle, T> Arena<H, T> {
 
     pub(crate) fn memory(&self) -> usize {
         self.slots.capacity() * size_of::<Slot<T>>() + self.free.capacity() * 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LinkId;
+
+    #[test]
+    fn room_is_given_back_and_no_handle_names_two_values() {
+        let mut arena: Arena<LinkId, u32> = Arena::default();
+        let mut seen = alloc::collections::BTreeSet::new();
+        for round in 0..5 {
+            let handles: Vec<LinkId> = (0..1000).map(|n| arena.insert(n)).collect();
+            assert!(handles.iter().all(|handle| seen.insert(*handle)));
+            let keep = handles[round];
+            for handle in &handles {
+                if *handle != keep {
+                    assert!(arena.remove(*handle).is_some());
+                }
+            }
+            assert_eq!(arena.len(), round + 1);
+            assert!(arena.memory() < 64 * size_of::<Slot<u32>>());
+            assert_eq!(arena.get(keep), Some(&(round as u32)));
+            let dead = handles.iter().filter(|handle| **handle != keep);
+            assert!(dead.into_iter().all(|handle| arena.get(*handle).is_none()));
+        }
     }
 }

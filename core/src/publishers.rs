@@ -1,7 +1,8 @@
 //! Public keys kept decoded: the one place that checks a publication's signature.
 //!
 //! Decides: whether a publication is what its publisher signed, and whose key is kept. Leaves to others: freshness, who may speak.
-//! Believes: no clock. Bounded by: a capacity; at the bound a key not used lately makes room, which costs its publisher one decoding.
+//! Believes: no clock. Bounded by: a capacity; at the bound a key not used lately makes room, which costs its publisher one decoding, and
+//! a key not used for twenty sweeps goes.
 
 use alloc::boxed::Box;
 
@@ -17,6 +18,8 @@ struct Known {
     key: Box<PublicKey>,
     /// Used since the hand last passed.
     used: bool,
+    /// Sweeps since it was used.
+    age: u8,
 }
 
 /// Decoded keys by node.
@@ -29,6 +32,9 @@ pub(crate) struct Publishers {
 
 /// Entries looked at for one that can go.
 const LOOK_AT: usize = 64;
+
+/// Sweeps a key is kept without being used.
+const OLDEST: u8 = 20;
 
 impl Publishers {
     pub(crate) fn new(profile: Profile, capacity: usize, rng: &mut Rng) -> Self {
@@ -43,7 +49,7 @@ impl Publishers {
     /// valid push nobody out.
     pub(crate) fn verify(&mut self, publication: &Publication<'_>) -> Result<(), ObjectFault> {
         if let Some(known) = self.known.get_mut(&publication.publisher) {
-            known.used = true;
+            (known.used, known.age) = (true, 0);
             // An id is the hash of its key: another key under it is a lie.
             if known.key.as_bytes() != publication.key {
                 return Err(ObjectFault::KeyIdMismatch);
@@ -100,6 +106,7 @@ impl Publishers {
         let known = Known {
             key: Box::new(key),
             used: true,
+            age: 0,
         };
         // Full still: the next publication of this publisher decodes its key again.
         drop(self.known.insert(known.key.node_id(), known));
@@ -112,6 +119,19 @@ impl Publishers {
             gone |= !keep;
             keep
         });
+    }
+
+    /// Lets keys go that were not used for a while. Called every so often.
+    pub(crate) fn sweep(&mut self) {
+        let mut hand = 0;
+        self.known.sweep(&mut hand, usize::MAX, |_, known| {
+            known.age += 1;
+            known.age <= OLDEST
+        });
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.known.is_empty()
     }
 
     pub(crate) fn len(&self) -> usize {

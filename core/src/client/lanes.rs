@@ -206,8 +206,8 @@ impl Client {
         }
     }
 
-    /// The lane of a key, made when there is room for one more.
-    pub(super) fn lane_for(&mut self, now: Now, key: LaneKey) -> Option<LaneId> {
+    /// The lane of a key, made for a fact of this epoch when there is room for one more.
+    pub(super) fn lane_for(&mut self, now: Now, key: LaneKey, epoch: u64) -> Option<LaneId> {
         if let Some(id) = self.lane_index.get(&key) {
             return Some(*id);
         }
@@ -221,7 +221,7 @@ impl Client {
             order_max_buffer: self.config.limits.order_max_buffer,
             ..LaneConfig::default()
         };
-        let config = found.lane_config(&key.publisher, now, base);
+        let config = found.lane_config(&key.publisher, epoch, now, base);
         let id = self.lanes.insert(LaneSlot {
             key,
             subscription: key.subscription,
@@ -307,10 +307,10 @@ impl Client {
         }
     }
 
-    /// A record was given up: whoever is heard for the first time in this subscription may have been heard before.
+    /// A record was given up: a numbering from before now that is heard for the first time in this subscription may have been heard before.
     fn forgot(&mut self, id: SubscriptionId) {
         if let Some(found) = self.subscriptions.get_mut(id) {
-            found.forgot = true;
+            found.forgot = Some(self.now.wall);
         }
     }
 

@@ -205,10 +205,10 @@ impl Client {
             topic,
             epoch,
         };
-        let tag = self.tags.tag(numbering);
         let seq = delivery.seq();
-        let copy_possible = self.tags.may_be_copy(tag, seq);
         let until = delivery.expires_at();
+        let tag = self.tags.tag(now, numbering, until);
+        let copy_possible = self.tags.may_be_copy(tag, seq);
         let entry = NewEntry {
             id: &hash,
             signature,
@@ -263,7 +263,7 @@ impl Client {
             topic,
             subscription,
         };
-        let Some(lane) = self.lane_for(now, key) else {
+        let Some(lane) = self.lane_for(now, key, offer.epoch) else {
             self.dropped(now, subscription, DropReason::LanesFull, &publisher);
             return false;
         };

@@ -18,6 +18,7 @@ use crate::inbound::lane::{LaneConfig, Mode};
 use crate::inbound::stream::{HeapStream, Next, OnFull, StreamBounds, StreamItem};
 use crate::notice::{Item, Notice, Numbering};
 use crate::time::{Instant, Now, WallMs};
+use crate::wire::SKEW_MS;
 use crate::{NodeId, RealmId, SubscriptionId};
 
 /// What an item beside a fact's bytes is taken to weigh.
@@ -101,8 +102,8 @@ pub(super) struct Subscription {
     /// Lanes with something decided for which a pausing stream had no room.
     waiting: VecDeque<LaneId>,
     pub(super) lanes: usize,
-    /// The record of a silent lane was given up.
-    pub(super) forgot: bool,
+    /// When the record of a silent lane was given up last.
+    pub(super) forgot: Option<WallMs>,
     episodes: Episodes<DropReason, [Slot<DropReason>; DropReason::ALL.len()]>,
     episode_at: Option<Instant>,
     pub(super) refused: Option<SubscribeRefusal>,
@@ -133,7 +134,7 @@ impl Subscription {
             accepted: None,
             waiting: VecDeque::new(),
             lanes: 0,
-            forgot: false,
+            forgot: None,
             episodes: Episodes::new([None; DropReason::ALL.len()]),
             episode_at: None,
             refused: None,
@@ -152,12 +153,22 @@ impl Subscription {
         }
     }
 
-    pub(super) fn lane_config(&self, publisher: &NodeId, now: Now, base: LaneConfig) -> LaneConfig {
+    pub(super) fn lane_config(
+        &self,
+        publisher: &NodeId,
+        epoch: u64,
+        now: Now,
+        base: LaneConfig,
+    ) -> LaneConfig {
         LaneConfig {
             mode: self.mode,
             accepted_wall: self.accepted.unwrap_or(now.wall),
             sparse: self.sparse.contains(publisher),
-            forgotten: self.forgot,
+            // A record's stream was silent for ten minutes, and its publisher's clock is at most five ahead: a numbering that began less than
+            // five minutes before was in none.
+            forgotten: self
+                .forgot
+                .is_some_and(|at| epoch / 1000 + SKEW_MS <= at.as_millis()),
             ..base
         }
     }

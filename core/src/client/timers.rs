@@ -60,6 +60,8 @@ impl Client {
                     self.sweeping = false;
                     self.dedup.sweep(now, SWEEP_ENTRIES);
                     self.sweep_resting(now, SWEEP_ENTRIES);
+                    self.tags.sweep(now);
+                    self.publishers.sweep();
                     self.arm_sweep(now);
                 }
                 Timer::Ticket(ticket) => self.ticket_timeout(ticket),
@@ -73,7 +75,11 @@ impl Client {
 
     /// Keeps the sweep armed while there is something that can expire.
     pub(super) fn arm_sweep(&mut self, now: Now) {
-        if self.sweeping || (self.dedup.is_empty() && self.resting.is_empty()) {
+        let nothing = self.dedup.is_empty()
+            && self.resting.is_empty()
+            && self.tags.is_empty()
+            && self.publishers.is_empty();
+        if self.sweeping || nothing {
             return;
         }
         self.sweeping = true;

@@ -569,6 +569,10 @@ where
             self.marks_used = self.marks_used.max(self.slots.as_ref()[last].mark);
             self.used = last;
         }
+        if self.len == 0 && self.counts_room.grows && self.counts.as_ref().len() > SMALLEST {
+            // Every one of them is 0.
+            self.counts_room.ask(&mut self.counts, 0);
+        }
         let slots = self.slots.as_ref().len();
         if slots > SMALLEST && self.used <= slots / 2 {
             self.room

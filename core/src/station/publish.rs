@@ -171,7 +171,9 @@ impl Station {
         publication
             .freshness(now.wall)
             .map_err(|(fault, _)| self.fault(fault))?;
-        let tag = self.contiguous.tag(numbering(publication));
+        let tag = self
+            .contiguous
+            .tag(now, numbering(publication), publication.expires_at());
         if self.contiguous.may_be_copy(tag, publication.seq) {
             return Ok(self.copy(publication));
         }

@@ -88,12 +88,18 @@ impl Station {
             self.ring_bytes -= before - topic.bytes();
         }
         self.dedup.sweep(now, SWEEP_ENTRIES);
+        self.contiguous.sweep(now);
+        self.publishers.sweep();
         self.arm_sweep(now);
     }
 
     /// Keeps the sweep armed while there is something that can expire.
     pub(super) fn arm_sweep(&mut self, now: Now) {
-        if self.sweeping || (self.ring_bytes == 0 && self.dedup.is_empty()) {
+        let nothing = self.ring_bytes == 0
+            && self.dedup.is_empty()
+            && self.contiguous.is_empty()
+            && self.publishers.is_empty();
+        if self.sweeping || nothing {
             return;
         }
         self.sweeping = true;
