@@ -108,13 +108,13 @@ impl<H: Handle, T> Arena<H, T> {
         self.patience = self.patience.saturating_sub(1);
         if self.patience == 0 {
             self.give_back();
-            self.patience = (self.len / 2).max(1);
+            self.patience = (self.len / 8).max(1);
         }
         Some(value)
     }
 
-    /// Gives empty slots at the end back when most are empty. Looked at again when half of what is left has gone, so that an arena that empties
-    /// pays for each slot once.
+    /// Gives empty slots at the end back when most are empty. Looked at again when an eighth of what is left has gone, so that an arena that empties
+    /// pays for each slot a few times.
     fn give_back(&mut self) {
         let before = self.slots.len();
         if before <= KEPT || self.len > before / 4 {
