@@ -77,6 +77,7 @@ pub enum Step {
     Continue,
     /// The link is up (dialling side).
     Established(Peer),
-    /// The dialler has proved who it is (answering side): now [`Link::admit`] or [`Link::refuse`].
+    /// The dialler has proved who it is (answering side): now [`Link::admit`](super::Link::admit) or
+    /// [`Link::refuse`](super::Link::refuse).
     Verified(Peer),
 }

@@ -1,7 +1,7 @@
 //! A network in one thread: clients and stations joined by byte pipes, on a clock that is moved by hand.
 //!
 //! Decides: when bytes arrive (each link has its own delay) and when a link breaks. Leaves to others: what the machines make of it; it
-//! talks to them through their public contract and [`LinkIo`](crate::pump::LinkIo) only. Believes: its own two clocks. Bounded by: what is
+//! talks to them through their public contract and [`LinkIo`] only. Believes: its own two clocks. Bounded by: what is
 //! put into it. The same calls give the same trace, whose hash is [`Net::trace`].
 
 use alloc::collections::VecDeque;

@@ -75,7 +75,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Over bytes that [`check`](super::check) accepted.
+    /// Over bytes that [`check`](super::check()) accepted.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
