@@ -59,6 +59,60 @@ impl Default for ClientLimits {
     }
 }
 
+/// The sum of `count * bytes`, which saturates.
+fn sum(lines: &[(usize, usize)]) -> usize {
+    lines.iter().fold(0, |sum, (count, bytes)| {
+        sum.saturating_add(count.saturating_mul(*bytes))
+    })
+}
+
+/// Bytes of tables that are there before anything is in them, and that growing in steps may leave unused.
+const FLOOR: usize = 64 * 1024;
+/// Counters a dedup keeps for its publishers, at most.
+const DEDUP_COUNTERS: usize = (1 << 16) * 4;
+/// The longest topic, in bytes.
+const TOPIC: usize = 512;
+
+impl ClientLimits {
+    /// What [`crate::Client::memory`] reports at most with these limits, in bytes; `usize::MAX` when that is more. A subscription that asks for
+    /// a longer queue than `queue_capacity` adds 1152 bytes for each item more.
+    pub fn worst_case_bytes(&self) -> usize {
+        // Of each, what growing by doubling may take.
+        let link = sum(&[
+            (1, 4096),
+            (self.publish_window, 256),
+            (self.subscriptions, 256),
+            (self.answers, 128),
+        ]);
+        // A stream has room for as many notices as items, 256 at least.
+        let items = self
+            .queue_capacity
+            .saturating_add(self.queue_capacity.max(256));
+        // `held_bytes` counts an item's own weight, and a notice's, when it is in a stream, where it cannot be refused any more.
+        let weight = 256 + TOPIC;
+        let subscription = sum(&[(1, 4096), (items, 384 + weight), (self.lanes, 16)]);
+        // Two epochs, each with its places.
+        let places = self.order_max_buffer.saturating_add(2).saturating_mul(2);
+        let lane = sum(&[(1, 4096 + TOPIC), (places, 768)]);
+        let topics = self.lanes.saturating_add(self.resting_lanes);
+        sum(&[
+            (1, 12 * FLOOR + DEDUP_COUNTERS),
+            (self.links, link),
+            (self.subscriptions, subscription),
+            (self.lanes, lane),
+            (topics, 2 * TOPIC + 512),
+            (self.resting_lanes, 512),
+            (self.dedup_entries, 160),
+            (1, self.held_bytes),
+            (self.lanes.saturating_mul(2).min(1 << 16), 768),
+            (self.publishers, 1024),
+            (self.pending_verifications, 256),
+            (self.tickets, 1024),
+            (self.counters, 2 * TOPIC + 512),
+        ])
+    }
+}
+
 /// The bounds of a [`crate::Station`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -111,6 +165,47 @@ impl Default for StationLimits {
             ones_per_link: 64,
             publication_bytes: 1_048_000,
         }
+    }
+}
+
+impl StationLimits {
+    /// What [`crate::Station::memory`] reports at most with these limits and so many pinned realms, in bytes; `usize::MAX` when that is more.
+    pub fn worst_case_bytes(&self, pinned: usize) -> usize {
+        let link = sum(&[
+            (1, 4096),
+            (self.answers.saturating_add(1), 1024),
+            (self.ones_per_link, 128),
+            (self.subscriptions_per_link, 256),
+            (self.topics, 16),
+        ]);
+        // A subscription has a place in every topic it matches; filters alone match more than one.
+        let subscriptions = self.links.saturating_mul(self.subscriptions_per_link);
+        let wide = self
+            .links
+            .saturating_mul(self.filters_per_link)
+            .saturating_mul(self.topics);
+        // A topic has a ring, a place for each reader, and answers that wait.
+        let waiting = self.links.saturating_mul(self.publish_window);
+        let topic = sum(&[(1, 1024 + 2 * TOPIC), (self.ring_items, 128)]);
+        let realms = self.subscribed_realms.saturating_add(pinned);
+        sum(&[
+            (1, 12 * FLOOR + DEDUP_COUNTERS),
+            (self.links, link),
+            (subscriptions, 1024 + TOPIC),
+            (wide, 256),
+            (self.topics, topic),
+            (waiting, 128),
+            (1, self.ring_bytes),
+            (self.dedup_entries, 160),
+            (1 << 16, 256),
+            (self.publishers, 1024),
+            (realms, 512),
+            // Deadlines: of links, subscriptions, topics and realms.
+            (self.links, 96),
+            (subscriptions, 96),
+            (self.topics, 96),
+            (realms, 96),
+        ])
     }
 }
 

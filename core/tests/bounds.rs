@@ -6,8 +6,8 @@ use common::{Fact, Far, TOPIC, at, closed, ms, realm, secs, signer};
 use tidings::code::CloseReason;
 use tidings::sim::Net;
 use tidings::{
-    ClientConfig, Intake, Item, LinkEvent, LinkId, MemoryReport, Sources, Station, StationConfig,
-    Subscribe,
+    ClientConfig, ClientLimits, Intake, Item, LinkEvent, LinkId, MemoryReport, Sources, Station,
+    StationConfig, StationLimits, StationRef, Subscribe,
 };
 
 /// What a line may have grown by when nothing more is in use: storage kept so that what fills and empties does not allocate each time.
@@ -161,4 +161,99 @@ fn br_66_a_crowd_that_leaves_gives_its_room_back() {
     }
     common::move_to(&mut station, at(4_000_000));
     back(&before, &station.memory());
+}
+
+/// Tiny tables, all of them filled and asked for more: what is reported stays within what the limits allow.
+#[test]
+fn measured_bytes_never_exceed_the_worst_case() {
+    for n in [1, 2, 3, 5, 8] {
+        let mut limits = StationLimits::default();
+        (limits.links, limits.subscribed_realms, limits.topics) = (n + 1, n, n);
+        (limits.subscribers_per_topic, limits.subscriptions_per_link) = (n, n);
+        (
+            limits.filters_per_link,
+            limits.ring_items,
+            limits.publish_window,
+        ) = (n, n, n);
+        (limits.dedup_entries, limits.publishers, limits.ring_bytes) = (n, n, 4096);
+        (limits.publication_bytes, limits.answers) = (1024, 64);
+        let most = limits.worst_case_bytes(0);
+        let mut station = common::station(StationConfig::new(signer(100)).limits(limits));
+        let mut client_limits = ClientLimits::default();
+        (client_limits.links, client_limits.subscriptions) = (1, n);
+        (client_limits.lanes, client_limits.resting_lanes) = (n, n);
+        (client_limits.order_max_buffer, client_limits.dedup_entries) = (n, 2 * n);
+        (client_limits.held_bytes, client_limits.queue_capacity) = (2048, n);
+        (
+            client_limits.publishers,
+            client_limits.tickets,
+            client_limits.counters,
+        ) = (n, n, n);
+        let client_most = client_limits.worst_case_bytes();
+        let config = ClientConfig::new(signer(2)).limits(client_limits);
+        let mut client = common::client(config.max_frame(512).station(None));
+        let far = &mut Far::answer(&mut client, at(0), signer(101), StationRef(0));
+        let mut streams = Vec::new();
+        for _ in 0..2 * n {
+            let request = Subscribe::new(realm(), TOPIC, Sources::Open);
+            streams.extend(client.subscribe(at(0), request).ok());
+        }
+        assert_eq!(streams.len(), n);
+        far.accept(&mut client, at(0), 1);
+        let mut links: Vec<Far> = (0..=n as u64)
+            .map(|key| Far::dial(&mut station, at(0), signer(7 + key)))
+            .collect();
+        for round in 0..200u64 {
+            let now = at(round * 10);
+            for (key, link) in links.iter_mut().enumerate() {
+                let topic = format!("t{}/x", round % 11);
+                let id = 2 * round + 1;
+                let taken = link.subscribe(&mut station, now, id, &topic);
+                assert_eq!(taken, Ok(Intake::Open));
+                let fact = Fact {
+                    topic: &topic,
+                    ..Fact::numbered(1 + round * 2)
+                };
+                let object = fact.sign(&signer(7 + key as u64));
+                let taken = link.publish(&mut station, now, id + 1, &object);
+                assert_eq!(taken, Ok(Intake::Open));
+                if round % 3 == 0 {
+                    drop(link.read(&mut station, now));
+                }
+                let fact = Fact::numbered(1 + round * 2).sign(&signer(7 + key as u64));
+                let taken = far.event(&mut client, now, 1, round + 1, &fact);
+                assert_eq!(taken, Ok(Intake::Open));
+            }
+            let request = tidings::Publish::new(realm(), TOPIC, &round).expect("a number");
+            drop(client.publish(now, request));
+            common::move_to(&mut client, now);
+            common::move_to(&mut station, now);
+            let (used, most) = (station.memory(), most);
+            assert!(
+                used.bytes() <= most,
+                "{n}: {} of {most}: {}",
+                used.bytes(),
+                show(&used)
+            );
+            let used = client.memory();
+            let most = client_most;
+            assert!(
+                used.bytes() <= most,
+                "{n}: {} of {most}: {}",
+                used.bytes(),
+                show(&used)
+            );
+            for line in &used.lines {
+                // Items weigh a little more in a stream, where they cannot be refused.
+                let over = if line.name == "held_bytes" {
+                    n * 1152 * 2
+                } else {
+                    0
+                };
+                assert!(line.used <= line.capacity + over, "{n}: {}", show(&used));
+            }
+        }
+    }
+    assert!(ClientLimits::default().worst_case_bytes() > 64 << 20);
+    assert!(StationLimits::default().worst_case_bytes(0) > 256 << 20);
 }
