@@ -12,7 +12,7 @@ use crate::storage::Room;
 pub type Position = u64;
 
 /// Slots a heap ring keeps when it is empty, so that a ring that fills and drains all the time does not allocate all the time.
-const KEPT: usize = 16;
+const KEPT: usize = 32;
 
 /// One place of a ring's storage: an item and its weight in bytes.
 pub type Slot<T> = Option<(T, usize)>;

@@ -54,7 +54,7 @@ impl core::error::Error for TopicFault {}
 /// The first rule it breaks, in WIRE.md's order.
 pub fn check_topic(topic: &str) -> Result<(), TopicFault> {
     check_shape(topic)?;
-    if topic.contains('*') {
+    if count(topic.as_bytes(), b'*') > 0 {
         return Err(TopicFault::Wildcard);
     }
     Ok(())
@@ -80,6 +80,11 @@ pub fn check_filter(filter: &str) -> Result<(), TopicFault> {
     Ok(())
 }
 
+/// Counted to the end: for a topic's length that is faster than looking for the first.
+fn count(bytes: &[u8], wanted: u8) -> usize {
+    bytes.iter().filter(|byte| **byte == wanted).count()
+}
+
 fn check_shape(text: &str) -> Result<(), TopicFault> {
     if text.is_empty() {
         return Err(TopicFault::Empty);
@@ -88,11 +93,14 @@ fn check_shape(text: &str) -> Result<(), TopicFault> {
         return Err(TopicFault::TooLong);
     }
     let bytes = text.as_bytes();
-    if bytes.iter().filter(|byte| **byte == b'/').count() >= MAX_SEGMENTS {
+    if count(bytes, b'/') >= MAX_SEGMENTS {
         return Err(TopicFault::TooManySegments);
     }
-    let doubled = bytes.windows(2).any(|pair| pair == b"//");
-    if doubled || bytes.starts_with(b"/") || bytes.ends_with(b"/") {
+    let neighbours = bytes.iter().zip(bytes.iter().skip(1));
+    let doubled = neighbours
+        .filter(|(a, b)| (**a, **b) == (b'/', b'/'))
+        .count();
+    if doubled > 0 || bytes.starts_with(b"/") || bytes.ends_with(b"/") {
         return Err(TopicFault::EmptySegment);
     }
     Ok(())

@@ -5,6 +5,7 @@
 
 mod check;
 mod read;
+mod strict;
 mod write;
 
 use core::fmt;
@@ -12,6 +13,7 @@ use core::fmt;
 pub use check::check;
 pub(crate) use check::{Bounds, Simples, walk};
 pub use read::{Entries, Reader, Value};
+pub(crate) use strict::Strict;
 pub(crate) use write::Counter;
 pub use write::{Sink, SliceSink, TooSmall, Writer};
 

@@ -6,7 +6,7 @@
 #[cfg(feature = "alloc")]
 use alloc::vec::Vec;
 
-use super::cbor::{Reader, Sink, Writer};
+use super::cbor::{Reader, Sink, Strict, Writer};
 use crate::code::ObjectFault;
 use crate::crypto::{Profile, PublicKey, SEPARATOR, SignError, Signer};
 
@@ -49,10 +49,11 @@ impl<'a> Object<'a> {
     }
 
     fn split(bytes: &'a [u8]) -> Option<Self> {
-        let (key, rest) = part(bytes.strip_prefix(b"\xa3\x63key")?)?;
-        let (tbs, rest) = part(rest.strip_prefix(b"\x63tbs")?)?;
-        let (signature, rest) = part(rest.strip_prefix(b"\x69signature")?)?;
-        rest.is_empty().then_some(Self {
+        let mut r = Strict::new(bytes);
+        let key = r.passes(b"\xa3\x63key").then(|| r.bytes())??;
+        let tbs = r.passes(b"\x63tbs").then(|| r.bytes())??;
+        let signature = r.passes(b"\x69signature").then(|| r.bytes())??;
+        r.rest().is_empty().then_some(Self {
             bytes,
             key,
             tbs,
@@ -109,21 +110,6 @@ impl<'a> Object<'a> {
         }
         Ok(key)
     }
-}
-
-/// A byte string with the shortest head, and what follows it.
-fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut reader = Reader::new(bytes);
-    let contents = reader.bytes()?;
-    let head = bytes.len() - reader.rest().len() - contents.len();
-    let shortest = match contents.len() {
-        0..24 => 1,
-        24..0x100 => 2,
-        0x100..0x1_0000 => 3,
-        0x1_0000..0x1_0000_0000 => 5,
-        _ => 9,
-    };
-    (head == shortest).then_some((contents, reader.rest()))
 }
 
 /// Appends the object made of three parts.

@@ -3,17 +3,19 @@
 //! Decides: their shape, identity and life. Leaves to others: matching, order, and everything that needs memory. Believes: the wall clock
 //! handed to [`Publication::freshness`], in two-sided differences. Bounded by: the bytes handed in; a view borrows from them.
 
+mod read;
+
 #[cfg(feature = "alloc")]
 use alloc::vec::Vec;
 
-use super::cbor::{self, Counter, Reader, Simples, Sink, Value, Writer};
+use super::cbor::{Counter, Sink, Writer};
 use super::object::{Object, PUBLICATION_LABEL};
 use crate::code::ObjectFault;
 use crate::crypto::{Profile, PublicKey};
 #[cfg(feature = "alloc")]
 use crate::crypto::{SignError, Signer};
-use crate::topic::check_topic;
 use crate::{NodeId, PublicationHash, RealmId, WallMs};
+use read::Fields;
 
 /// Numbers of the wire are below this: 2^53.
 pub const NUMBER_LIMIT: u64 = 1 << 53;
@@ -125,16 +127,27 @@ impl<'a> Publication<'a> {
     ) -> Result<Self, ObjectFault> {
         let signature = object.signature.try_into().ok();
         let signature = signature.ok_or(ObjectFault::Malformed)?;
-        cbor::walk(object.tbs, Simples::InPayload, cbor::Bounds::WHOLE)
-            .map_err(|_| ObjectFault::Malformed)?;
         let fields = Fields::read(object.tbs).ok_or(ObjectFault::Malformed)?;
-        let publication = fields
-            .publication(object, key, signature, profile)
-            .ok_or(ObjectFault::Malformed)?;
-        if fields.alg != Some(profile.alg()) {
+        if fields.alg != profile.alg() {
             return Err(ObjectFault::AlgMismatch);
         }
-        Ok(publication)
+        Ok(Self {
+            bytes: object.bytes,
+            key,
+            tbs: object.tbs,
+            signature,
+            ids: [fields.realm, fields.publisher],
+            realm: RealmId::new(*fields.realm),
+            topic: fields.topic,
+            publisher: NodeId::new(*fields.publisher),
+            epoch: fields.epoch,
+            seq: fields.seq,
+            published_at: WallMs::new(fields.published_at),
+            ttl_ms: fields.ttl_ms,
+            one: fields.one,
+            body: fields.body,
+            profile,
+        })
     }
 
     /// Whether `publisher` is the id of `key`. Costs one SHA-256; a decoded key knows its id already.
@@ -182,122 +195,6 @@ pub(crate) fn freshness(
         return Err((ObjectFault::Expired, late.unsigned_abs()));
     }
     Ok(())
-}
-
-/// The keys of `tbs`, each in its kind and range.
-#[derive(Default)]
-struct Fields<'a> {
-    alg: Option<&'a str>,
-    one: bool,
-    seq: Option<u64>,
-    epoch: Option<u64>,
-    realm: Option<&'a [u8; 32]>,
-    topic: Option<&'a str>,
-    sealed: Option<Sealed<'a>>,
-    ttl_ms: Option<u32>,
-    payload: Option<&'a [u8]>,
-    publisher: Option<&'a [u8; 32]>,
-    published_at: Option<u64>,
-}
-
-impl<'a> Fields<'a> {
-    fn read(tbs: &'a [u8]) -> Option<Self> {
-        let mut fields = Self::default();
-        let mut reader = Reader::new(tbs);
-        for _ in 0..reader.map()? {
-            let key = reader.key()?;
-            if key == b"payload" {
-                fields.payload = Some(reader.skip()?);
-                continue;
-            }
-            let value = reader.value()?;
-            match key {
-                b"alg" => fields.alg = Some(value.text()?),
-                b"one" if value == Value::Unsigned(1) => fields.one = true,
-                b"seq" => fields.seq = Some(number(value)?),
-                b"epoch" => fields.epoch = Some(number(value)?),
-                b"realm" => fields.realm = Some(value.array_of()?),
-                b"topic" => {
-                    let topic = value.text()?;
-                    check_topic(topic).ok()?;
-                    fields.topic = Some(topic);
-                }
-                b"sealed" => fields.sealed = Some(sealed(value)?),
-                b"ttl_ms" => {
-                    let ttl = u32::try_from(value.unsigned()?).ok()?;
-                    fields.ttl_ms = Some(ttl).filter(|ttl| *ttl <= MAX_TTL_MS);
-                    fields.ttl_ms?;
-                }
-                b"publisher" => fields.publisher = Some(value.array_of()?),
-                b"published_at" => {
-                    let at = value.unsigned()?;
-                    fields.published_at = Some(at).filter(|at| *at < NUMBER_LIMIT);
-                    fields.published_at?;
-                }
-                _ => return None,
-            }
-        }
-        Some(fields)
-    }
-
-    fn publication(
-        &self,
-        object: &Object<'a>,
-        key: &'a [u8; 32],
-        signature: &'a [u8; 64],
-        profile: Profile,
-    ) -> Option<Publication<'a>> {
-        self.alg?;
-        let body = match (self.payload, self.sealed) {
-            (Some(payload), None) => Body::Payload(payload),
-            (None, Some(sealed)) => Body::Sealed(sealed),
-            _ => return None,
-        };
-        Some(Publication {
-            bytes: object.bytes,
-            key,
-            tbs: object.tbs,
-            signature,
-            ids: [self.realm?, self.publisher?],
-            realm: RealmId::new(*self.realm?),
-            topic: self.topic?,
-            publisher: NodeId::new(*self.publisher?),
-            epoch: self.epoch,
-            seq: self.seq?,
-            published_at: WallMs::new(self.published_at?),
-            ttl_ms: self.ttl_ms,
-            one: self.one,
-            body,
-            profile,
-        })
-    }
-}
-
-/// A number from 1 to 2^53 − 1.
-fn number(value: Value<'_>) -> Option<u64> {
-    value
-        .unsigned()
-        .filter(|number| (1..NUMBER_LIMIT).contains(number))
-}
-
-fn sealed(value: Value<'_>) -> Option<Sealed<'_>> {
-    let mut entries = value.entries()?;
-    let (mut ct, mut nonce, mut key_id, mut scheme) = (None, None, None, None);
-    while let Some(entry) = entries.next_entry() {
-        match entry? {
-            (b"ct", value) => ct = value.bytes().filter(|ct| ct.len() >= 16),
-            (b"nonce", value) => nonce = value.array_of(),
-            (b"key_id", value) => key_id = value.array_of(),
-            (b"scheme", value) => scheme = value.unsigned().filter(|n| matches!(n, 1 | 2)),
-            _ => return None,
-        }
-    }
-    Some(Sealed {
-        ct: ct?,
-        nonce: nonce?,
-        key_id: key_id?,
-        scheme: u8::try_from(scheme?).ok()?,
-    })
 }
 
 /// A publication to be written. The caller has validated its parts: numbers below 2^53, a topic, a checked payload.

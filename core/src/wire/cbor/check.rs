@@ -221,6 +221,6 @@ fn walk_with<const N: usize>(
 }
 
 /// Most texts are short and ASCII.
-fn is_text(bytes: &[u8]) -> bool {
+pub(super) fn is_text(bytes: &[u8]) -> bool {
     bytes.is_ascii() || core::str::from_utf8(bytes).is_ok()
 }

@@ -5,14 +5,16 @@
 
 use super::{
     Challenge, Connect, Event, Frame, Goodbye, Hello, Interest, InterestEntries, Opener, Phase,
-    Progress, Publish, Published, Refused, Skipped, Subscribe, Subscribed, VERSION,
+    Progress, Publish, Published, Refused, Skipped, Subscribe, Subscribed, VERSION, Via,
 };
 use crate::NodeId;
 use crate::RealmId;
 use crate::code::{OutcomeCode, SkipReason};
 use crate::error::LinkError;
-use crate::wire::cbor::{self, Entries, Reader, Value};
+use crate::wire::cbor::{self, Entries, Reader, Strict, Value};
 use crate::wire::fields::{self as read, fields};
+use crate::wire::object::Object;
+use crate::wire::publication::NUMBER_LIMIT;
 
 impl<'a> Frame<'a> {
     /// Reads a body as the frame it is. A type this version does not know is [`Frame::Unknown`] once the handshake is over.
@@ -20,6 +22,16 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// The first rule the body breaks, in WIRE.md's order. Faults inside a `publication` are not judged here.
     pub fn decode(body: &'a [u8], phase: Phase) -> Result<Self, LinkError> {
+        if phase == Phase::Established
+            && let Some(frame) = plain_event(body)
+        {
+            return Ok(Self::Event(frame));
+        }
+        Self::judged(body, phase)
+    }
+
+    /// Rule by rule, for the first that is broken.
+    pub(super) fn judged(body: &'a [u8], phase: Phase) -> Result<Self, LinkError> {
         cbor::check(body, false)?;
         let Some(entries) = Reader::new(body).entries() else {
             return Err(LinkError::NotAMap);
@@ -53,6 +65,30 @@ impl<'a> Frame<'a> {
             _ => Err(LinkError::UnexpectedFrame),
         }
     }
+}
+
+/// An event that keeps every rule, read at one go; what is not one is judged rule by rule. Three byte strings under three names are all there can
+/// be in a publication, so its outer map needs no other look.
+pub(super) fn plain_event(body: &[u8]) -> Option<Event<'_>> {
+    let mut r = Strict::new(body);
+    let id = r.passes(b"\xa6\x62id").then(|| r.unsigned())??;
+    let via = if r.passes(b"\x63via\x66direct") {
+        Via::Direct
+    } else {
+        r.passes(b"\x63via\x64mesh").then_some(Via::Mesh)?
+    };
+    let offset = r.passes(b"\x66offset").then(|| r.unsigned())??;
+    if !r.passes(b"\x67version\x01\x6aframe_type\x65event\x6bpublication") {
+        return None;
+    }
+    let publication = Object::parse(r.rest()).ok()?.bytes;
+    let numbers = (1..NUMBER_LIMIT).contains(&id) && offset < NUMBER_LIMIT;
+    numbers.then_some(Event {
+        id,
+        via,
+        offset,
+        publication,
+    })
 }
 
 fn established<'a>(frame_type: &'a str, entries: Entries<'a>) -> Result<Frame<'a>, LinkError> {

@@ -523,3 +523,38 @@ fn a_length_above_the_cap_is_refused_from_its_four_bytes() {
     };
     assert_eq!(next_frame(b"\0\0\0\0rest", 512), Ok(empty));
 }
+
+/// An event in one go is the event that is read rule by rule, and nothing else is one.
+#[test]
+fn a_plain_event_keeps_every_rule() {
+    let mut object = Vec::new();
+    crate::wire::object::write_object(&mut object, &[1; 32], &[2; 30], &[3; 64]);
+    let mut read = [0, 0];
+    for (via, offset) in [(Via::Direct, 0), (Via::Mesh, 1 << 40)] {
+        let mut frame = Vec::new();
+        crate::wire::event_head(&mut frame, 300, via, offset, object.len());
+        let frame = [&frame[crate::wire::PREFIX..], &object].concat();
+        assert!(decode::plain_event(&frame).is_some());
+        for at in 0..frame.len() {
+            let (before, after) = (&frame[..at], &frame[at + 1..]);
+            let mut others = std::vec![before.to_vec(), [before, after].concat()];
+            others.push([before, &[frame[at]], &[frame[at]], after].concat());
+            for change in [1, 2, 0x20, 0x40, 0x80, 0xff] {
+                others.push([before, &[frame[at] ^ change], after].concat());
+            }
+            for other in &others {
+                let plain = decode::plain_event(other);
+                read[usize::from(plain.is_some())] += 1;
+                let judged = match Frame::judged(other, Phase::Established) {
+                    Ok(Frame::Event(event)) => Some(event),
+                    _ => None,
+                };
+                // Other maps than objects are events too, on the long way.
+                let objects =
+                    judged.filter(|event| crate::wire::Object::parse(event.publication).is_ok());
+                assert_eq!(plain, objects, "at {at}");
+            }
+        }
+    }
+    assert!(read.iter().all(|count| *count > 500), "{read:?}");
+}
