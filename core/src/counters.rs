@@ -10,17 +10,15 @@ pub struct FaultCounts([u64; ObjectFault::ALL.len()]);
 
 impl FaultCounts {
     pub(crate) fn add(&mut self, fault: ObjectFault) {
-        if let Some(place) = ObjectFault::ALL.iter().position(|other| *other == fault) {
-            self.0[place] = self.0[place].saturating_add(1);
+        // `ALL` lists the variants as they are declared.
+        if let Some(count) = self.0.get_mut(fault as usize) {
+            *count = count.saturating_add(1);
         }
     }
 
     /// How many for this reason.
     pub fn of(&self, fault: ObjectFault) -> u64 {
-        ObjectFault::ALL
-            .iter()
-            .position(|other| *other == fault)
-            .map_or(0, |place| self.0[place])
+        self.0.get(fault as usize).copied().unwrap_or(0)
     }
 
     /// Every reason with its count, in the order of the table.

@@ -53,9 +53,9 @@ impl Client {
             return Ok(());
         };
         carrier.position.offset = carrier.position.offset.max(event.offset);
-        match Publication::parse(event.publication, self.profile()) {
-            Ok(publication) => self.receive(now, &publication, event.via),
-            Err(fault) => self.faults.add(fault),
+        match &Publication::parse(event.publication, self.profile()) {
+            Ok(publication) => self.receive(now, publication, event.via),
+            Err(fault) => self.faults.add(*fault),
         }
         Ok(())
     }

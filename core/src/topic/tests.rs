@@ -73,6 +73,13 @@ fn segment() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
+    fn a_topic_is_what_no_rule_refuses(topic in "[/*a\u{e4}\u{ff0f}]{0,24}|([a-z]{0,40}/){0,17}[a-z]{0,9}") {
+        let refused = check_shape(&topic).is_err() || topic.contains('*');
+        prop_assert_eq!(is_topic(topic.as_bytes()), !refused);
+        prop_assert_eq!(check_topic(&topic).is_err(), refused);
+    }
+
+    #[test]
     fn matching_agrees_with_the_naive_one(
         filter in prop::collection::vec("[ab]|\\*", 1..5), tail in any::<bool>(),
         topic in prop::collection::vec("[ab]|_a", 1..6),

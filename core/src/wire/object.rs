@@ -50,9 +50,9 @@ impl<'a> Object<'a> {
 
     fn split(bytes: &'a [u8]) -> Option<Self> {
         let mut r = Strict::new(bytes);
-        let key = r.passes(b"\xa3\x63key").then(|| r.bytes())??;
-        let tbs = r.passes(b"\x63tbs").then(|| r.bytes())??;
-        let signature = r.passes(b"\x69signature").then(|| r.bytes())??;
+        let key = r.after(b"\xa3\x63key")?.bytes()?;
+        let tbs = r.after(b"\x63tbs")?.bytes()?;
+        let signature = r.after(b"\x69signature")?.bytes()?;
         r.rest().is_empty().then_some(Self {
             bytes,
             key,

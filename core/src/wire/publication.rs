@@ -120,6 +120,7 @@ impl<'a> Publication<'a> {
         Ok((publication, key))
     }
 
+    #[inline]
     fn parse_object(
         object: &Object<'a>,
         key: &'a [u8; 32],

@@ -34,6 +34,12 @@ impl<'a> Strict<'a> {
         }
     }
 
+    /// Itself, behind `encoded`, which must come next.
+    #[inline]
+    pub(crate) fn after(&mut self, encoded: &[u8]) -> Option<&mut Self> {
+        self.passes(encoded).then_some(self)
+    }
+
     /// The argument of a head of this kind, in as few bytes as can be.
     #[inline]
     fn head(&mut self, kind: u8) -> Option<u64> {

@@ -71,13 +71,13 @@ impl<'a> Frame<'a> {
 /// be in a publication, so its outer map needs no other look.
 pub(super) fn plain_event(body: &[u8]) -> Option<Event<'_>> {
     let mut r = Strict::new(body);
-    let id = r.passes(b"\xa6\x62id").then(|| r.unsigned())??;
+    let id = r.after(b"\xa6\x62id")?.unsigned()?;
     let via = if r.passes(b"\x63via\x66direct") {
         Via::Direct
     } else {
         r.passes(b"\x63via\x64mesh").then_some(Via::Mesh)?
     };
-    let offset = r.passes(b"\x66offset").then(|| r.unsigned())??;
+    let offset = r.after(b"\x66offset")?.unsigned()?;
     if !r.passes(b"\x67version\x01\x6aframe_type\x65event\x6bpublication") {
         return None;
     }

@@ -24,19 +24,20 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// `None` for anything that is `malformed`.
+    #[inline]
     pub(super) fn read(tbs: &'a [u8]) -> Option<Self> {
         let mut r = Strict::new(tbs);
         // Their order is that of their encodings, so a second one of a kind or one that is none of them is in the way of the next.
         let entries = r.map()?;
-        let alg = r.passes(b"\x63alg").then(|| r.text())??;
+        let alg = r.after(b"\x63alg")?.text()?;
         let one = r.passes(b"\x63one\x01");
-        let seq = r.passes(b"\x63seq").then(|| number(&mut r))??;
+        let seq = number(r.after(b"\x63seq")?)?;
         let epoch = match r.passes(b"\x65epoch") {
             true => Some(number(&mut r)?),
             false => None,
         };
-        let realm = r.passes(b"\x65realm").then(|| r.array_of())??;
-        let topic = r.passes(b"\x65topic").then(|| r.text())??;
+        let realm = r.after(b"\x65realm")?.array_of()?;
+        let topic = r.after(b"\x65topic")?.text()?;
         check_topic(topic).ok()?;
         let sealed = match r.passes(b"\x66sealed") {
             true => Some(Body::Sealed(sealed(&mut r)?)),
@@ -53,12 +54,11 @@ impl<'a> Fields<'a> {
             true => Some(Body::Payload(payload(&mut r, entries)?)),
             false => None,
         };
-        let body = match (sealed, payload) {
-            (Some(body), None) | (None, Some(body)) => body,
-            _ => return None,
+        let ((Some(body), None) | (None, Some(body))) = (sealed, payload) else {
+            return None;
         };
-        let publisher = r.passes(b"\x69publisher").then(|| r.array_of())??;
-        let published_at = r.passes(b"\x6cpublished_at").then(|| r.unsigned())??;
+        let publisher = r.after(b"\x69publisher")?.array_of()?;
+        let published_at = r.after(b"\x6cpublished_at")?.unsigned()?;
         let optional = [one, epoch.is_some(), ttl_ms.is_some()];
         let optional = optional.iter().filter(|there| **there).count();
         let whole = entries == 7 + optional as u64 && r.rest().is_empty();
@@ -94,10 +94,10 @@ fn payload<'a>(r: &mut Strict<'a>, entries: u64) -> Option<&'a [u8]> {
 }
 
 fn sealed<'a>(r: &mut Strict<'a>) -> Option<Sealed<'a>> {
-    let ct = r.passes(b"\xa4\x62ct").then(|| r.bytes())??;
-    let nonce = r.passes(b"\x65nonce").then(|| r.array_of())??;
-    let key_id = r.passes(b"\x66key_id").then(|| r.array_of())??;
-    let scheme = r.passes(b"\x66scheme").then(|| r.unsigned())??;
+    let ct = r.after(b"\xa4\x62ct")?.bytes()?;
+    let nonce = r.after(b"\x65nonce")?.array_of()?;
+    let key_id = r.after(b"\x66key_id")?.array_of()?;
+    let scheme = r.after(b"\x66scheme")?.unsigned()?;
     (ct.len() >= 16 && matches!(scheme, 1 | 2)).then_some(Sealed {
         ct,
         nonce,
