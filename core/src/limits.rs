@@ -121,7 +121,7 @@ pub struct StationLimits {
     pub links: usize,
     /// Realms with subscriptions. Default 1000; pinned ones have room of their own.
     pub subscribed_realms: usize,
-    /// Topics with a ring, all realms together. Default 10,000.
+    /// Topics with a ring, all realms together. Default 10,000. As many filters at most outlive their last holder.
     pub topics: usize,
     /// Subscriptions per topic or filter. Default 10,000.
     pub subscribers_per_topic: usize,

@@ -122,6 +122,8 @@ pub struct Station {
     timers: BTreeSet<(Instant, Timer)>,
     actions: VecDeque<Action>,
     ring_bytes: usize,
+    /// Interests nobody holds that linger, in all realms.
+    idle_interests: usize,
     own: BTreeMap<(RealmId, alloc::string::String), (u64, u64)>,
     own_epoch: u64,
     faults: FaultCounts,
@@ -157,6 +159,7 @@ impl Station {
             timers: BTreeSet::new(),
             actions: VecDeque::new(),
             ring_bytes: 0,
+            idle_interests: 0,
             own: BTreeMap::new(),
             own_epoch: 0,
             faults: FaultCounts::default(),

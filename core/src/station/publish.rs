@@ -329,27 +329,11 @@ impl Station {
     /// What [`crate::Client::publish`] refuses too; nothing was changed, no number was used.
     pub fn publish(&mut self, now: Now, request: Publish) -> Result<u64, Refused<Publish>> {
         let now = self.at(now);
-        match self.own_publication(now, &request) {
-            Ok(object) => {
-                let outcome =
-                    Publication::parse(&object, self.profile()).map_err(|fault| self.fault(fault));
-                match outcome.and_then(|publication| self.admit(now, &publication)) {
-                    Ok(Admission::Admitted(topic)) => Ok(self
-                        .topics
-                        .get(topic)
-                        .map_or(0, |topic| topic.readers() as u64)),
-                    Ok(Admission::Passed { subscribers }) => Ok(subscribers),
-                    Err(_) => Err(Refused {
-                        reason: Refusal::WouldBlock,
-                        request,
-                    }),
-                }
-            }
-            Err(reason) => Err(Refused { reason, request }),
-        }
+        self.publish_own(now, &request)
+            .map_err(|reason| Refused { reason, request })
     }
 
-    fn own_publication(&mut self, now: Now, request: &Publish) -> Result<Vec<u8>, Refusal> {
+    fn publish_own(&mut self, now: Now, request: &Publish) -> Result<u64, Refusal> {
         if self.draining {
             return Err(Refusal::Closed);
         }
@@ -386,8 +370,17 @@ impl Station {
         if self.own.len() >= self.config.limits.topics && !self.own.contains_key(&key) {
             return Err(Refusal::WouldBlock);
         }
+        let parsed = Publication::parse(&object, self.profile()).ok();
+        let admitted = parsed.and_then(|publication| self.admit(now, &publication).ok());
+        let admission = admitted.ok_or(Refusal::WouldBlock)?;
         self.own.insert(key, (epoch, seq));
         self.own_epoch = self.own_epoch.max(epoch);
-        Ok(object)
+        Ok(match admission {
+            Admission::Admitted(topic) => {
+                let found = self.topics.get(topic);
+                found.map_or(0, |topic| topic.readers() as u64)
+            }
+            Admission::Passed { subscribers } => subscribers,
+        })
     }
 }

@@ -5,7 +5,7 @@
 //! subscriptions_per_link, filters_per_link}`; each is a refusal with its reason and limit.
 
 use alloc::borrow::ToOwned;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -39,9 +39,11 @@ pub(super) struct Realm {
     pub(super) topics: BTreeMap<String, TopicId>,
     /// By filter; exact topics are filters without wildcards.
     interests: BTreeMap<String, Interest>,
-    /// How many of them have wildcards.
-    wildcards: usize,
+    /// Those of them with wildcards.
+    wildcards: BTreeSet<String>,
     pinned: bool,
+    /// When it is next looked at for interests whose linger is over.
+    linger_at: Option<Instant>,
     /// Whose turn it is for an anycast.
     pub(super) turn: usize,
 }
@@ -49,22 +51,18 @@ pub(super) struct Realm {
 impl Realm {
     /// Whether anybody wants `topic`, or did until lately.
     pub(super) fn wants(&self, name: &str) -> bool {
-        self.interests.contains_key(name)
-            || (self.wildcards > 0
-                && self
-                    .interests
-                    .keys()
-                    .any(|filter| topic::matches(filter, name)))
+        let mut wildcards = self.wildcards.iter();
+        self.interests.contains_key(name) || wildcards.any(|filter| topic::matches(filter, name))
     }
 
     /// Every subscription that matches `name`.
     pub(super) fn holders_of(&self, name: &str) -> Vec<ReaderId> {
-        let matching = self
-            .interests
-            .iter()
-            .filter(|(filter, _)| topic::matches(filter, name));
-        matching
-            .flat_map(|(_, interest)| interest.holders.iter().copied())
+        let wildcards = self.wildcards.iter().map(String::as_str);
+        let matching = wildcards.filter(|filter| topic::matches(filter, name));
+        core::iter::once(name)
+            .chain(matching)
+            .filter_map(|filter| self.interests.get(filter))
+            .flat_map(|interest| interest.holders.iter().copied())
             .collect()
     }
 
@@ -84,8 +82,9 @@ impl Station {
                 offset: 0,
                 topics: BTreeMap::new(),
                 interests: BTreeMap::new(),
-                wildcards: 0,
+                wildcards: BTreeSet::new(),
                 pinned,
+                linger_at: None,
                 turn: 0,
             },
         );
@@ -180,12 +179,13 @@ impl Station {
                 run: realm.run,
                 offset: realm.offset,
             };
-            let before = realm.interests.len();
             let interest = realm.interests.entry(wanted.filter.to_owned()).or_default();
             interest.holders.push(reader);
-            interest.idle_since = None;
-            realm.wildcards += usize::from(wildcard && realm.interests.len() > before);
-            let matching: Vec<TopicId> = if wildcard {
+            self.idle_interests -= usize::from(interest.idle_since.take().is_some());
+            if wildcard {
+                realm.wildcards.insert(wanted.filter.to_owned());
+            }
+            let mut matching: Vec<TopicId> = if wildcard {
                 let all = realm.topics.iter();
                 all.filter(|(name, _)| topic::matches(wanted.filter, name))
                     .map(|(_, id)| *id)
@@ -198,6 +198,8 @@ impl Station {
                     .into_iter()
                     .collect()
             };
+            // In their order a place is appended, not inserted.
+            matching.sort_unstable();
             for topic in matching {
                 self.join(now, topic, reader);
             }
@@ -310,32 +312,57 @@ impl Station {
             return;
         };
         interest.holders.retain(|holder| *holder != id);
-        if interest.holders.is_empty() {
-            interest.idle_since = Some(now.mono);
-            self.timers
-                .insert((now.mono.saturating_add(LINGER), Timer::Linger(reader.realm)));
+        if !interest.holders.is_empty() {
+            return;
+        }
+        interest.idle_since = Some(now.mono);
+        self.idle_interests += 1;
+        if realm.linger_at.is_none() {
+            let at = now.mono.saturating_add(LINGER);
+            realm.linger_at = Some(at);
+            self.timers.insert((at, Timer::Linger(reader.realm)));
+        }
+        if self.idle_interests > self.config.limits.topics {
+            // Guests that come and go leave no more behind than topics there may be.
+            let realms: Vec<RealmId> = self.realms.keys().copied().collect();
+            for realm in realms {
+                self.forget_idle(now, realm, Duration::ZERO);
+            }
         }
     }
 
-    /// Forgets interests whose linger is over, and what only they kept.
+    /// Forgets interests whose linger is over.
     pub(super) fn end_linger(&mut self, now: Now, id: RealmId) {
+        if let Some(realm) = self.realms.get_mut(&id) {
+            realm.linger_at = None;
+        }
+        self.forget_idle(now, id, LINGER);
+        if let Some(realm) = self.realms.get_mut(&id) {
+            let since = realm.interests.values().filter_map(|i| i.idle_since).min();
+            realm.linger_at = since.map(|since| since.saturating_add(LINGER));
+            let next = realm.linger_at.map(|at| (at, Timer::Linger(id)));
+            self.timers.extend(next);
+        }
+    }
+
+    /// Forgets interests nobody has held for so long, and what only they kept.
+    fn forget_idle(&mut self, now: Now, id: RealmId, patience: Duration) {
         let Some(realm) = self.realms.get_mut(&id) else {
             return;
         };
-        let over = |interest: &Interest| {
-            interest.holders.is_empty()
-                && interest
-                    .idle_since
-                    .is_some_and(|since| now.mono >= since.saturating_add(LINGER))
-        };
-        let wildcards = &mut realm.wildcards;
-        realm.interests.retain(|filter, interest| {
-            let keep = !over(interest);
-            if !keep && topic::has_wildcard(filter) {
-                *wildcards -= 1;
-            }
-            keep
+        let before = realm.interests.len();
+        realm.interests.retain(|_, interest| {
+            let since = interest.idle_since;
+            since.is_none_or(|since| now.mono < since.saturating_add(patience))
         });
+        if realm.interests.len() == before {
+            return;
+        }
+        self.idle_interests -= before - realm.interests.len();
+        let interests = &realm.interests;
+        realm
+            .wildcards
+            .retain(|filter| interests.contains_key(filter));
         let names: Vec<String> = realm
             .topics
             .keys()
@@ -353,7 +380,9 @@ impl Station {
             }
         }
         if realm.interests.is_empty() && !realm.pinned {
+            let at = realm.linger_at;
             self.realms.remove(&id);
+            self.disarm(at, Timer::Linger(id));
         }
     }
 

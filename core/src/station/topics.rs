@@ -279,12 +279,14 @@ impl Topic {
         self.held.retain(|held| held.link != link);
     }
 
-    /// The admission time of the next entry of that place: how far behind its reader is.
+    /// Up to when the reader of that place has all there was: the admission of its next entry, or, where that was given up, of the last
+    /// one it read.
     pub(super) fn unread_since(&self, place: u32) -> Option<Instant> {
         let place = self.places.get(place as usize)?;
-        self.ring
-            .get(place.next.max(self.ring.start()))
-            .map(|entry| entry.admitted)
+        if place.next < self.ring.start() {
+            return Some(place.since);
+        }
+        self.ring.get(place.next).map(|entry| entry.admitted)
     }
 }
 
