@@ -8,6 +8,7 @@ use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use super::timers::Timer;
 use super::{Client, LaneId, TopicId};
@@ -26,7 +27,8 @@ pub(super) struct Topic {
     pub(super) name: String,
     /// Whose filters match it.
     pub(super) subscriptions: Vec<SubscriptionId>,
-    lanes: usize,
+    /// Lanes and records on it, and one for the publication at hand.
+    uses: usize,
 }
 
 /// What a lane is found by.
@@ -172,8 +174,19 @@ impl Client {
         self.topic_index.get(realm)?.get(name).copied()
     }
 
-    /// A place for a topic that has none. It goes with its last lane.
-    pub(super) fn make_topic(&mut self, realm: RealmId, name: &str) -> TopicId {
+    /// One use of a topic more; `known` is its place, if it has one.
+    pub(super) fn enter_topic(
+        &mut self,
+        known: Option<TopicId>,
+        realm: RealmId,
+        name: &str,
+    ) -> TopicId {
+        if let Some(id) = known
+            && let Some(topic) = self.topics.get_mut(id)
+        {
+            topic.uses += 1;
+            return id;
+        }
         let mut subscriptions = Vec::new();
         let known = self.matching(&realm, name, &mut subscriptions);
         debug_assert!(known.is_none(), "a topic has one place");
@@ -181,7 +194,7 @@ impl Client {
             realm,
             name: name.to_owned(),
             subscriptions,
-            lanes: 0,
+            uses: 1,
         });
         self.topic_index
             .entry(realm)
@@ -190,9 +203,13 @@ impl Client {
         id
     }
 
-    /// Forgets a topic that has no lane.
-    pub(super) fn drop_topic_if_idle(&mut self, id: TopicId) {
-        if self.topics.get(id).is_none_or(|topic| topic.lanes > 0) {
+    /// One use of a topic less; the last one forgets it.
+    pub(super) fn leave_topic(&mut self, id: TopicId) {
+        let Some(topic) = self.topics.get_mut(id) else {
+            return;
+        };
+        topic.uses = topic.uses.saturating_sub(1);
+        if topic.uses > 0 {
             return;
         }
         let Some(topic) = self.topics.remove(id) else {
@@ -244,7 +261,7 @@ impl Client {
                     slot.lane.wake(now, rest);
                 }
             }
-            None => topic.lanes += 1,
+            None => topic.uses += 1,
         }
         Some(id)
     }
@@ -256,7 +273,9 @@ impl Client {
             return;
         };
         let due = slot.lane.poll_timeout();
-        let at = due.or_else(|| slot.lane.rest_at());
+        // A lane that could not be drained for long rests at once, but later than now: this may be called by an output.
+        let soon = self.now.mono.saturating_add(Duration::from_micros(1));
+        let at = due.or_else(|| slot.lane.rest_at().map(|at| at.max(soon)));
         slot.resting = due.is_none();
         // One that moved back stays where it is and is looked at early: else every fact would move the end of the lane's rest.
         let Some(at) = at.filter(|at| slot.armed.is_none_or(|armed| *at < armed)) else {
@@ -323,13 +342,6 @@ impl Client {
             Self::count_lane(found, &slot);
         }
         Some(slot.key)
-    }
-
-    fn leave_topic(&mut self, id: TopicId) {
-        if let Some(topic) = self.topics.get_mut(id) {
-            topic.lanes = topic.lanes.saturating_sub(1);
-        }
-        self.drop_topic_if_idle(id);
     }
 
     pub(super) fn remove_lane(&mut self, id: LaneId) {

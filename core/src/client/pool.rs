@@ -17,7 +17,7 @@ use crate::error::LinkError;
 use crate::link::{Binding, Link, LinkSettings, Step};
 use crate::refusal::Misuse;
 use crate::time::{Instant, Now};
-use crate::wire::{Frame, Goodbye, Phase, Role, Split, next_frame, publish_head};
+use crate::wire::{Frame, Goodbye, MAX_HEAD, Phase, Role, Split, next_frame, publish_head};
 use crate::{LinkId, NodeId, Ticket};
 
 /// The shortest wait before a station is dialled again.
@@ -98,6 +98,12 @@ impl NodeSide {
     /// Whether its handshake is over and it was not ended.
     pub(super) fn is_live(&self) -> bool {
         self.link.is_up() && !self.closed
+    }
+
+    /// The longest object whose `publish` its station reads.
+    pub(super) fn longest_publication(&self) -> Option<usize> {
+        let peer = self.link.peer()?;
+        Some((peer.max_frame as usize).saturating_sub(MAX_HEAD))
     }
 
     pub(super) fn next_id(&mut self) -> u64 {

@@ -17,7 +17,7 @@ use crate::error::LinkError;
 use crate::refusal::{Misuse, Refusal, Refused};
 use crate::time::{Instant, Now};
 use crate::topic;
-use crate::wire::{self, Body, Draft, MAX_HEAD, PayloadError, Published, Route};
+use crate::wire::{self, Body, Draft, PayloadError, Published, Route};
 use crate::{LinkId, Ticket};
 
 /// How long the stations' answers are waited for.
@@ -95,7 +95,7 @@ impl Client {
         let signer = &*self.config.signer.0;
         let room = links
             .iter()
-            .filter_map(|link| self.longest_publication(*link))
+            .filter_map(|link| self.links.get(*link)?.longest_publication())
             .min()
             .unwrap_or(0);
         let length = draft.object_len(signer.profile());
@@ -124,11 +124,6 @@ impl Client {
             self.hand(ticket, link);
         }
         Ok(ticket)
-    }
-
-    fn longest_publication(&self, link: LinkId) -> Option<usize> {
-        let peer = self.links.get(link)?.link.peer()?;
-        Some((peer.max_frame as usize).saturating_sub(MAX_HEAD))
     }
 
     /// The links a publication goes to: those with the most room in their window, as many as are wanted and up.
@@ -231,8 +226,14 @@ impl Client {
         while let Some(outgoing) = self.tickets.get_mut(ticket)
             && outgoing.wanting > 0
         {
+            let length = outgoing.object.len();
             let fresh = self.links.iter().find(|(link, side)| {
-                side.is_live() && side.unanswered.len() < window && !outgoing.had.contains(link)
+                side.is_live()
+                    && side.unanswered.len() < window
+                    && side
+                        .longest_publication()
+                        .is_some_and(|most| length <= most)
+                    && !outgoing.had.contains(link)
             });
             let Some((link, _)) = fresh else { return };
             outgoing.wanting -= 1;

@@ -54,6 +54,8 @@ pub(super) struct Questions {
     /// All are as patient, so the one asked first is due first. Some here are answered.
     deadlines: VecDeque<(Instant, AskId)>,
     armed: bool,
+    /// Of the publications that wait.
+    bytes: usize,
 }
 
 impl Questions {
@@ -66,11 +68,17 @@ impl Questions {
             index: Table::new(slots, capacity, rng),
             deadlines: VecDeque::new(),
             armed: false,
+            bytes: 0,
         }
     }
 
     pub(super) fn len(&self) -> usize {
         self.open.len()
+    }
+
+    /// Bytes of the publications that wait.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -99,6 +107,7 @@ impl Questions {
     ) -> (AskId, Instant) {
         let asked = Asked::new(&arrived.hash, arrived.signature);
         let deadline = now.saturating_add(PATIENCE);
+        self.bytes += arrived.delivery.bytes().len();
         let ask = self.open.insert(Waiting { arrived, key_known });
         // One with another key field has the place: this one is found by its answer alone.
         if !self.index.contains(&asked) {
@@ -111,6 +120,7 @@ impl Questions {
     /// Takes out what was asked about, if it still waits.
     pub(super) fn answered(&mut self, ask: AskId) -> Option<Waiting> {
         let waiting = self.open.remove(ask)?;
+        self.bytes -= waiting.arrived.delivery.bytes().len();
         let asked = Asked::new(&waiting.arrived.hash, waiting.arrived.signature);
         if self.index.get(&asked) == Some(&ask) {
             self.index.remove(&asked);

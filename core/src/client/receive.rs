@@ -8,6 +8,7 @@
 use alloc::vec::Vec;
 
 use super::lanes::{LaneKey, NumberingKey};
+use super::streams::Subscription;
 use super::timers::Timer;
 use super::{Client, TopicId, Verification};
 use crate::action::{Action, Answer, Question, VerifyJob};
@@ -92,6 +93,7 @@ impl Client {
             return Err(life.unwrap_or(ObjectFault::Duplicate));
         }
         if let Some(fault) = life
+            && !publication.one
             && topic.is_some_and(|topic| self.is_decided(publication, topic, readers))
         {
             return Err(fault);
@@ -99,6 +101,13 @@ impl Client {
         let hash = publication.hash();
         if self.dedup.check(&hash).is_some() {
             return Err(life.unwrap_or(ObjectFault::Duplicate));
+        }
+        // A copy with the same bytes waits for the same answer.
+        if self
+            .unverified
+            .is_asked(&hash, signature, publication.bytes)
+        {
+            return Err(ObjectFault::Duplicate);
         }
         self.keep_admitting(publication, readers);
         if readers.is_empty() {
@@ -109,7 +118,7 @@ impl Client {
             Verification::Asked => self.publishers.knows(publication),
         }?;
         if self.config.verification == Verification::Asked
-            && !self.may_ask(now, publication, &hash, signature, readers)?
+            && !self.may_ask(now, publication, readers)
         {
             return Ok(());
         }
@@ -180,17 +189,29 @@ impl Client {
         readers: &[SubscriptionId],
     ) {
         let delivery = &arrived.delivery;
-        let topic = match topic {
-            Some(topic) => topic,
-            None => self.make_topic(delivery.realm(), delivery.topic()),
-        };
+        let topic = self.enter_topic(topic, delivery.realm(), delivery.topic());
         if let Err(fault) = delivery.freshness(now.wall) {
             self.faults.add(fault);
-            self.drop_fact(now, delivery, topic, readers, DropReason::OutOfDate);
+            // Where its place was decided it is not missing.
+            let (publisher, epoch, seq) = (
+                delivery.publisher(),
+                delivery.epoch().unwrap_or(0),
+                delivery.seq(),
+            );
+            let mut missing = readers.to_vec();
+            missing.retain(|subscription| {
+                let key = LaneKey {
+                    publisher,
+                    topic,
+                    subscription: *subscription,
+                };
+                delivery.anycast() || !self.covers(&key, epoch, seq)
+            });
+            self.drop_fact(now, delivery, topic, &missing, DropReason::OutOfDate);
         } else {
             self.remember(now, arrived, topic, readers);
         }
-        self.drop_topic_if_idle(topic);
+        self.leave_topic(topic);
     }
 
     fn remember(&mut self, now: Now, arrived: Arrived, topic: TopicId, readers: &[SubscriptionId]) {
@@ -256,6 +277,10 @@ impl Client {
         offer: &Offer,
         delivery: Delivery,
     ) -> bool {
+        let found = self.subscriptions.get(subscription);
+        if found.is_none_or(Subscription::is_ended) {
+            return false;
+        }
         let publisher = delivery.publisher();
         let bytes = delivery.bytes().len();
         let key = LaneKey {
@@ -263,11 +288,9 @@ impl Client {
             topic,
             subscription,
         };
-        let Some(lane) = self.lane_for(now, key, offer.epoch) else {
-            self.dropped(now, subscription, DropReason::LanesFull, &publisher);
-            return false;
-        };
-        let held = self.lanes.get(lane).map_or(0, |slot| slot.held_bytes);
+        let known = self.lane_index.get(&key);
+        let known = known.and_then(|lane| self.lanes.get(*lane));
+        let held = known.map_or(0, |slot| slot.held_bytes);
         if held.saturating_add(bytes) > self.config.limits.held_bytes / 4 || !self.make_bytes(bytes)
         {
             if !offer.anycast {
@@ -276,6 +299,10 @@ impl Client {
             self.dropped(now, subscription, DropReason::BytesFull, &publisher);
             return false;
         }
+        let Some(lane) = self.lane_for(now, key, offer.epoch) else {
+            self.dropped(now, subscription, DropReason::LanesFull, &publisher);
+            return false;
+        };
         let Some(slot) = self.lanes.get_mut(lane) else {
             return false;
         };
@@ -297,7 +324,7 @@ impl Client {
             Admit::Conflict(_) => true,
             // A pausing stream that is full stands before this lane: no more is read from its links, and what a timeout brought is counted.
             Admit::Busy(_) => {
-                let told = slot.lane.give_up(now, offer.epoch, offer.seq);
+                let told = !offer.anycast && slot.lane.give_up(now, offer.epoch, offer.seq);
                 if !told {
                     self.dropped(now, subscription, DropReason::BytesFull, &publisher);
                 }
@@ -412,22 +439,20 @@ impl Client {
         }
     }
 
-    /// Whether there is a question to ask about this signature, and room for it: a copy with the same bytes waits for the same answer.
+    /// Whether there is room for one more question; its readers are told when not.
     fn may_ask(
         &mut self,
         now: Now,
         publication: &Publication<'_>,
-        hash: &PublicationHash,
-        signature: SignatureKey,
         readers: &[SubscriptionId],
-    ) -> Result<bool, ObjectFault> {
-        if self.unverified.is_asked(hash, signature, publication.bytes) {
-            return Err(ObjectFault::Duplicate);
-        }
-        let full = self.unverified.len() >= self.config.limits.pending_verifications;
+    ) -> bool {
+        let limits = &self.config.limits;
         let bytes = publication.bytes.len();
-        if !full && self.held_bytes.saturating_add(bytes) <= self.config.limits.held_bytes {
-            return Ok(true);
+        // What anybody can send takes a quarter at most; for that much a slow reader makes room.
+        let full = self.unverified.len() >= limits.pending_verifications
+            || self.unverified.bytes().saturating_add(bytes) > limits.held_bytes / 4;
+        if !full && self.make_bytes(bytes) {
+            return true;
         }
         // Not verified, so nobody's place is closed by it.
         for subscription in readers {
@@ -438,7 +463,7 @@ impl Client {
                 &publication.publisher,
             );
         }
-        Ok(false)
+        false
     }
 
     /// Hands a signature to be checked elsewhere.

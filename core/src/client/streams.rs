@@ -224,7 +224,7 @@ impl Client {
             if let Some(slot) = self.lanes.get_mut(lane) {
                 slot.waiting = false;
             }
-            self.drain_lane(lane);
+            self.touch(lane);
         }
     }
 
@@ -244,13 +244,28 @@ impl Client {
             Item::Notice(_) => {}
         }
         let before = found.stream.bytes();
-        // A stream that has ended takes nothing more.
         drop(found.stream.push(item));
         self.held_bytes = self.held_bytes + found.stream.bytes() - before;
         if found.stream.take_ready() {
             self.actions
                 .push_back(Action::Ready(Ready::Subscription(id)));
         }
+        if found.stream.is_ended() {
+            self.disconnect(id);
+        }
+    }
+
+    /// A stream that was to end rather than lag has ended. What its lanes had decided is counted in the `Lagged` it ends with.
+    fn disconnect(&mut self, id: SubscriptionId) {
+        if let Some(found) = self.subscriptions.get_mut(id) {
+            let lanes = self.lanes.iter_mut();
+            for (_, slot) in lanes.filter(|(_, slot)| slot.subscription == id) {
+                while let Some(item) = slot.poll(&mut self.held_bytes) {
+                    drop(found.stream.push(item));
+                }
+            }
+        }
+        self.end_subscription(id, EndReason::LaggedOut);
     }
 
     /// Gives up the oldest item of the stream that holds most bytes; streams that pause lose nothing. Answers whether there was one.
@@ -260,12 +275,15 @@ impl Client {
             .iter_mut()
             .filter(|(_, found)| !found.pauses && found.stream.bytes() > 0)
             .max_by_key(|(_, found)| found.stream.bytes());
-        let Some((_, found)) = fullest else {
+        let Some((id, found)) = fullest else {
             return false;
         };
-        let before = found.stream.bytes();
+        let (before, ended) = (found.stream.bytes(), found.stream.is_ended());
         let any = found.stream.collapse_oldest();
         self.held_bytes = self.held_bytes + found.stream.bytes() - before;
+        if found.stream.is_ended() && !ended {
+            self.disconnect(id);
+        }
         any
     }
 

@@ -61,8 +61,9 @@ impl Client {
         let key = (request.realm, request.filter.clone());
         let wire = match self.wire_index.get(&key) {
             Some(wire) => *wire,
-            None => self.open_wire(now, key),
+            None => self.open_wire(key),
         };
+        self.ask_all(now, wire);
         let limits = &self.config.limits;
         let mut made = Subscription::new(request, wire, limits.queue_capacity, limits.held_bytes);
         if self
@@ -100,7 +101,7 @@ impl Client {
         Ok(())
     }
 
-    fn open_wire(&mut self, now: Now, key: (RealmId, String)) -> WireId {
+    fn open_wire(&mut self, key: (RealmId, String)) -> WireId {
         let id = self.wires.insert(Wire {
             realm: key.0,
             filter: key.1.clone(),
@@ -110,16 +111,20 @@ impl Client {
             known_until: WallMs::new(0),
         });
         self.wire_index.insert(key, id);
-        let live: Vec<LinkId> = self
+        id
+    }
+
+    /// Asks every station that was not asked yet, or that refused.
+    fn ask_all(&mut self, now: Now, id: WireId) {
+        let open: Vec<LinkId> = self
             .links
             .iter()
-            .filter(|(_, side)| side.is_live())
+            .filter(|(_, side)| side.is_live() && !side.wires.values().any(|wire| *wire == id))
             .map(|(link, _)| link)
             .collect();
-        for link in live {
+        for link in open {
             self.ask(now, link, id);
         }
-        id
     }
 
     /// Asks one station for a wire subscription.
@@ -200,10 +205,15 @@ impl Client {
         if found.is_ended() {
             return Ok(());
         }
-        self.leave_wire(subscription);
-        self.forget_lanes(subscription);
-        self.end_stream(subscription, EndReason::Unsubscribed);
+        self.end_subscription(subscription, EndReason::Unsubscribed);
         Ok(())
+    }
+
+    /// Nothing more comes for a subscription; what its stream holds can still be read.
+    pub(super) fn end_subscription(&mut self, id: SubscriptionId, reason: EndReason) {
+        self.leave_wire(id);
+        self.forget_lanes(id);
+        self.end_stream(id, reason);
     }
 
     /// The last holder of a wire subscription ends it on every link.
@@ -263,6 +273,7 @@ impl Client {
         self.closed = true;
         let streams: Vec<SubscriptionId> = self.subscriptions.iter().map(|(id, _)| id).collect();
         for id in streams {
+            self.forget_lanes(id);
             self.end_stream(id, EndReason::Closed);
         }
         let links: Vec<(LinkId, bool)> = self
@@ -321,6 +332,7 @@ impl Client {
             // Nothing was asked to be replayed, so what was published meanwhile is lost to this stream.
             if let Some(from) = interrupted {
                 let to = now.wall;
+                let from = from.min(to);
                 self.notify(
                     holder,
                     Notice::Gap {
@@ -367,7 +379,7 @@ impl Client {
     /// A link no longer carries a wire subscription. When it was the last one, the readers are told.
     pub(super) fn carrier_ended(
         &mut self,
-        _now: Now,
+        now: Now,
         id: WireId,
         link: LinkId,
         reason: CloseReason,
@@ -387,7 +399,8 @@ impl Client {
         if !wire.carriers.is_empty() {
             return;
         }
-        let from = core::mem::take(&mut wire.known_until);
+        // Not later than now, whatever the wall did meanwhile.
+        let from = core::mem::take(&mut wire.known_until).min(now.wall);
         wire.interrupted = Some(from);
         let holders = wire.holders.clone();
         for holder in holders {
@@ -409,9 +422,7 @@ impl Client {
             return Ok(());
         };
         carrier.position.offset = carrier.position.offset.max(progress.offset);
-        carrier.known_until = carrier
-            .known_until
-            .max(now.wall.saturating_sub(progress.behind_ms));
+        carrier.known_until = now.wall.saturating_sub(progress.behind_ms);
         Ok(())
     }
 

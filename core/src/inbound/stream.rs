@@ -344,14 +344,16 @@ impl<T: StreamItem, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>> Stream<T, S> {
 
     fn swallow(&mut self, item: &T) {
         let (from, to) = item.window();
+        let before = self.lagged.take();
+        let known = before.as_ref().is_some_and(|lagged| lagged.first.is_some());
         let lost = Lagged {
             missed: item.missed(),
             notices: item.notices(),
-            first: item.first(),
+            first: if known { None } else { item.first() },
             from,
             to,
         };
-        self.lagged = Some(match self.lagged.take() {
+        self.lagged = Some(match before {
             Some(before) => before.and_then(lost),
             None => lost,
         });

@@ -8,6 +8,7 @@
 )]
 
 use bytes::BytesMut;
+use tidings::code::ObjectFault;
 use tidings::crypto::Signer;
 use tidings::link::{Link, LinkSettings, Step};
 use tidings::pump::Machine;
@@ -15,8 +16,8 @@ use tidings::sim::{START, entropy, fake_signer};
 use tidings::wire::{self, Body, Draft, Event, Frame, Phase, Role, Split, Via, next_frame};
 use tidings::{
     Action, Binding, Client, ClientConfig, Duration, Instant, Intake, Item, LinkError, LinkEvent,
-    LinkId, NodeId, Notice, Now, RealmId, RunId, Seed, Station, StationConfig, StationRef,
-    SubscriptionId, WallMs,
+    LinkId, NodeId, Notice, Now, RealmId, RunId, Seed, Sources, Station, StationConfig, StationRef,
+    Subscribe, SubscriptionId, WallMs,
 };
 
 pub const TOPIC: &str = "weather/acme/app/days/measured_v1";
@@ -149,6 +150,17 @@ impl Far {
         signer: impl Signer + 'static,
         station: StationRef,
     ) -> Self {
+        Self::answering_with(client, now, signer, station, wire::DEFAULT_MAX_FRAME)
+    }
+
+    /// The same as a station that reads frames of at most `max_frame` bytes.
+    pub fn answering_with(
+        client: &mut Client,
+        now: Now,
+        signer: impl Signer + 'static,
+        station: StationRef,
+        max_frame: u32,
+    ) -> Self {
         let up = LinkEvent::Up {
             dialled: Some(station),
             binding: Binding::Local,
@@ -156,6 +168,7 @@ impl Far {
         let id = client.handle_link(now, up).expect("it was dialled");
         let settings = LinkSettings {
             allow_local: true,
+            max_frame,
             ..LinkSettings::new(signer.profile(), signer.public_key(), Role::Station)
         };
         let link = Link::accept(now.mono, settings, Binding::Local, [8; 32]);
@@ -448,4 +461,76 @@ pub fn signer(seed: u64) -> impl Signer + Clone + core::fmt::Debug + 'static {
 
 pub fn id_of(signer: &dyn Signer) -> NodeId {
     NodeId::of_key(signer.profile().name(), &signer.public_key())
+}
+
+/// A node with as many links as wanted, one subscription accepted on all of them, and a publisher's key.
+pub struct Node {
+    pub client: Client,
+    pub links: Vec<Far>,
+    pub stream: SubscriptionId,
+    pub publisher: Box<dyn Signer>,
+    offset: u64,
+}
+
+impl Node {
+    pub fn new(links: u16, request: Subscribe) -> Self {
+        Self::with(ClientConfig::new(signer(1)), links, request)
+    }
+
+    pub fn with(config: ClientConfig, links: u16, request: Subscribe) -> Self {
+        let dials = |config: ClientConfig, _| config.station(None);
+        let mut client = client((0..links).fold(config, dials));
+        let links: Vec<Far> = (0..links)
+            .map(|n| {
+                let station = signer(100 + u64::from(n));
+                Far::answer(&mut client, at(0), station, StationRef(n))
+            })
+            .collect();
+        let stream = client.subscribe(at(0), request).expect("accepted here");
+        let mut node = Self {
+            client,
+            links,
+            stream,
+            publisher: Box::new(signer(7)),
+            offset: 0,
+        };
+        for far in &mut node.links {
+            assert_eq!(far.types(&mut node.client, at(0)), ["subscribe 1"]);
+            far.accept(&mut node.client, at(0), 1);
+        }
+        node
+    }
+
+    /// Hands an object over on one link; the link must go on.
+    pub fn object(&mut self, now: Now, link: usize, object: &[u8]) {
+        self.offset += 1;
+        let offset = self.offset;
+        let taken = self.links[link].event(&mut self.client, now, 1, offset, object);
+        assert_eq!(taken, Ok(Intake::Open));
+    }
+
+    pub fn seq(&mut self, now: Now, link: usize, seq: u64) {
+        self.fact(now, link, Fact::numbered(seq));
+    }
+
+    pub fn fact(&mut self, now: Now, link: usize, fact: Fact<'_>) {
+        let object = fact.sign(&*self.publisher);
+        self.object(now, link, &object);
+    }
+
+    pub fn time(&mut self, to: Now) {
+        move_to(&mut self.client, to);
+    }
+
+    pub fn words(&mut self) -> Vec<String> {
+        words(&items(&mut self.client, self.stream))
+    }
+
+    pub fn faults(&self, fault: ObjectFault) -> u64 {
+        self.client.status().faults.of(fault)
+    }
+}
+
+pub fn open() -> Subscribe {
+    Subscribe::new(realm(), TOPIC, Sources::Open)
 }
