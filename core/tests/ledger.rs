@@ -199,8 +199,14 @@ fn a_new_subscription_asks_a_station_again_that_refused_the_one_before() {
 
 #[test]
 fn a_slow_reader_pays_for_what_waits_to_be_verified() {
+    for held_bytes in (7000..8200).step_by(100) {
+        slow_reader_pays(held_bytes);
+    }
+}
+
+fn slow_reader_pays(held_bytes: usize) {
     let mut limits = ClientLimits::default();
-    limits.held_bytes = 8192;
+    limits.held_bytes = held_bytes;
     let config = ClientConfig::new(signer(1))
         .max_frame(1024)
         .verification(Verification::Asked)
