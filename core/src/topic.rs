@@ -87,25 +87,33 @@ pub fn check_filter(filter: &str) -> Result<(), TopicFault> {
 /// [`check_topic`], eight bytes at a time.
 fn is_topic(bytes: &[u8]) -> bool {
     let (mut slashes, mut faults, mut last) = (0, 0, SLASH);
-    for chunk in bytes.chunks(8) {
-        let mut eight = [0; 8];
-        eight[..chunk.len()].copy_from_slice(chunk);
-        let word = u64::from_le_bytes(eight);
+    let mut look = |word: u64| {
         let here = equal(word, b'/');
         // A slash after a slash, the place before the first byte taken for one, and any star.
         faults |= here & (here << 8 | last) | equal(word, b'*');
-        slashes += here.count_ones() as usize;
+        slashes += (here >> 7).wrapping_mul(ONES) >> 56;
         last = here >> 56;
+    };
+    let (words, rest) = bytes.as_chunks();
+    for word in words {
+        look(u64::from_le_bytes(*word));
     }
+    look(
+        rest.iter()
+            .rev()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    );
     let length = (1..=MAX_TOPIC_BYTES).contains(&bytes.len());
-    length && faults == 0 && slashes < MAX_SEGMENTS && !bytes.ends_with(b"/")
+    length && faults == 0 && slashes < MAX_SEGMENTS as u64 && !bytes.ends_with(b"/")
 }
 
+/// What [`equal`] says of a slash in the first byte.
 const SLASH: u64 = 0x80;
+const ONES: u64 = 0x0101_0101_0101_0101;
 
 /// The top bit of each byte that equals `wanted`.
 const fn equal(word: u64, wanted: u8) -> u64 {
-    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    const LOW: u64 = 0x7f * ONES;
     let zero_where_equal = word ^ u64::from_ne_bytes([wanted; 8]);
     !((zero_where_equal & LOW).wrapping_add(LOW) | zero_where_equal | LOW)
 }

@@ -109,10 +109,8 @@ impl Questions {
         let deadline = now.saturating_add(PATIENCE);
         self.bytes += arrived.delivery.bytes().len();
         let ask = self.open.insert(Waiting { arrived, key_known });
-        // One with another key field has the place: this one is found by its answer alone.
-        if !self.index.contains(&asked) {
-            let _full: Result<_, _> = self.index.insert(asked, ask);
-        }
+        // One with another key field may have had the place: that one is found by its answer alone from now on.
+        let _before: Result<_, _> = self.index.insert(asked, ask);
         self.deadlines.push_back((deadline, ask));
         (ask, deadline)
     }
@@ -122,8 +120,8 @@ impl Questions {
         let waiting = self.open.remove(ask)?;
         self.bytes -= waiting.arrived.delivery.bytes().len();
         let asked = Asked::new(&waiting.arrived.hash, waiting.arrived.signature);
-        if self.index.get(&asked) == Some(&ask) {
-            self.index.remove(&asked);
+        if let Some(other) = self.index.remove(&asked).filter(|found| *found != ask) {
+            let _before: Result<_, _> = self.index.insert(asked, other);
         }
         self.pass_answered();
         if self.deadlines.len() > 2 * self.open.len() + SPARE {
