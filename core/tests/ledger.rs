@@ -7,7 +7,7 @@ use tidings::code::{CloseReason, SubscribeRefusal};
 use tidings::wire::{self, Frame};
 use tidings::{
     Action, Answer, AskId, Client, ClientConfig, ClientLimits, Intake, Item, LinkEvent, Notice,
-    Now, OnFull, Publish, Question, StationRef, Verification, VerifyJob,
+    Now, OnFull, Publish, Question, Sources, StationRef, Subscribe, Verification, VerifyJob,
 };
 
 fn progress(node: &mut Node, now: Now, link: usize, behind_ms: u64) {
@@ -269,4 +269,32 @@ fn nothing_is_due_after_close() {
     assert_eq!(node.words(), ["1", "ended"]);
     let refused = node.client.subscribe(at(3), open());
     assert!(refused.is_err());
+}
+
+#[test]
+fn an_anycast_goes_to_one_subscription_of_a_node_in_turn() {
+    let mut node = Node::new(1, open());
+    let twin = node.client.subscribe(at(0), open()).expect("accepted");
+    let filter = Subscribe::new(realm(), "weather/**", Sources::Open);
+    let other = node.client.subscribe(at(0), filter).expect("accepted");
+    let far = &mut node.links[0];
+    assert_eq!(far.types(&mut node.client, at(0)), ["subscribe 2"]);
+    far.accept(&mut node.client, at(0), 2);
+    for seq in 1..=4 {
+        let one = Fact {
+            one: true,
+            epoch: Some(common::EPOCH + 1),
+            ..Fact::numbered(seq)
+        };
+        node.fact(at(seq), 0, one);
+    }
+    let twin = words(&items(&mut node.client, twin));
+    assert_eq!(node.words(), ["2", "4"]);
+    assert_eq!(twin, ["1", "3"]);
+    let other = words(&items(&mut node.client, other));
+    assert_eq!(
+        other,
+        Vec::<String>::new(),
+        "its reader was not the chosen one"
+    );
 }

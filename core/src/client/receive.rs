@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use super::lanes::{LaneKey, NumberingKey};
 use super::streams::Subscription;
 use super::timers::Timer;
-use super::{Client, TopicId, Verification};
+use super::{Client, TopicId, Verification, WireId};
 use crate::action::{Action, Answer, Question, VerifyJob};
 use crate::code::{DropReason, ObjectFault};
 use crate::delivery::Delivery;
@@ -34,6 +34,8 @@ pub(super) struct Arrived {
     pub(super) delivery: Delivery,
     pub(super) hash: PublicationHash,
     pub(super) signature: SignatureKey,
+    /// Whose event it was.
+    wire: WireId,
 }
 
 impl Client {
@@ -55,16 +57,17 @@ impl Client {
         };
         carrier.position.offset = carrier.position.offset.max(event.offset);
         match &Publication::parse(event.publication, self.profile()) {
-            Ok(publication) => self.receive(now, publication, event.via),
+            Ok(publication) => self.receive(now, publication, event.via, wire),
             Err(fault) => self.faults.add(*fault),
         }
         Ok(())
     }
 
-    fn receive(&mut self, now: Now, publication: &Publication<'_>, via: Via) {
+    fn receive(&mut self, now: Now, publication: &Publication<'_>, via: Via, wire: WireId) {
         let mut readers = core::mem::take(&mut self.readers);
         let topic = self.matching(&publication.realm, publication.topic, &mut readers);
-        if let Err(fault) = self.judge(now, publication, via, topic, &mut readers) {
+        let from = (via, wire);
+        if let Err(fault) = self.judge(now, publication, from, topic, &mut readers) {
             self.faults.add(fault);
         }
         self.readers = readers;
@@ -75,7 +78,7 @@ impl Client {
         &mut self,
         now: Now,
         publication: &Publication<'_>,
-        via: Via,
+        (via, wire): (Via, WireId),
         topic: Option<TopicId>,
         readers: &mut Vec<SubscriptionId>,
     ) -> Result<(), ObjectFault> {
@@ -128,6 +131,7 @@ impl Client {
             delivery,
             hash,
             signature,
+            wire,
         };
         match self.config.verification {
             Verification::Here => self.take(now, arrived, topic, readers),
@@ -189,6 +193,13 @@ impl Client {
         readers: &[SubscriptionId],
     ) {
         let delivery = &arrived.delivery;
+        let one;
+        let readers = if delivery.anycast() {
+            one = self.one_reader(arrived.wire, readers);
+            one.as_slice()
+        } else {
+            readers
+        };
         let topic = self.enter_topic(topic, delivery.realm(), delivery.topic());
         if let Err(fault) = delivery.freshness(now.wall) {
             self.faults.add(fault);
@@ -219,6 +230,7 @@ impl Client {
             delivery,
             hash,
             signature,
+            ..
         } = arrived;
         let epoch = delivery.epoch().unwrap_or(0);
         let numbering = NumberingKey {

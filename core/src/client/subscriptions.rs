@@ -38,6 +38,8 @@ pub(super) struct Wire {
     pub(super) filter: String,
     pub(super) holders: Vec<SubscriptionId>,
     pub(super) carriers: Vec<Carrier>,
+    /// Whose turn it is for an anycast.
+    turn: usize,
     /// When the last carrier ended, while none carries: since when publications may be missing.
     interrupted: Option<WallMs>,
     /// The greatest `known_until` of carriers that ended while others carried.
@@ -107,6 +109,7 @@ impl Client {
             filter: key.1.clone(),
             holders: Vec::new(),
             carriers: Vec::new(),
+            turn: 0,
             interrupted: None,
             known_until: WallMs::new(0),
         });
@@ -424,6 +427,22 @@ impl Client {
         carrier.position.offset = carrier.position.offset.max(progress.offset);
         carrier.known_until = now.wall.saturating_sub(progress.behind_ms);
         Ok(())
+    }
+
+    /// Whom an anycast is for that came by this wire subscription: one of its holders in turn, or anybody who wants it when none of them does.
+    pub(super) fn one_reader(
+        &mut self,
+        id: WireId,
+        readers: &[SubscriptionId],
+    ) -> Option<SubscriptionId> {
+        let holder = self.wires.get_mut(id).and_then(|wire| {
+            wire.turn = wire.turn.wrapping_add(1);
+            let wants = |holder: &&SubscriptionId| readers.contains(holder);
+            let count = wire.holders.iter().filter(wants).count();
+            let turn = wire.turn.checked_rem(count)?;
+            wire.holders.iter().filter(wants).nth(turn).copied()
+        });
+        holder.or_else(|| readers.first().copied())
     }
 
     /// The carrier of a wire subscription on a link.
