@@ -128,3 +128,46 @@ fn a_refused_publication_of_the_stations_own_uses_no_number() {
         .collect();
     assert_eq!(seqs.last(), Some(&2), "{seqs:?}");
 }
+
+#[test]
+fn an_anycast_whose_reader_leaves_before_it_was_written_is_a_dead_letter() {
+    let mut station = station(StationConfig::new(signer(1)));
+    let mut reader = Far::dial(&mut station, at(0), signer(2));
+    let mut writer = Far::dial(&mut station, at(0), signer(7));
+    for id in [1, 2] {
+        let taken = reader.subscribe(&mut station, at(0), id, TOPIC);
+        assert!(taken.is_ok());
+    }
+    reader.read(&mut station, at(0));
+    for seq in 1..=4 {
+        let one = Fact {
+            one: true,
+            ..Fact::numbered(seq)
+        };
+        let object = one.sign(&signer(7));
+        let publish = Frame::Publish(wire::Publish {
+            id: seq,
+            route: wire::Route::One,
+            publication: &object,
+        });
+        let taken = writer.frame(&mut station, at(1), &publish);
+        assert!(taken.is_ok());
+    }
+    let taken = reader.frame(&mut station, at(2), &Frame::Unsubscribe(1));
+    assert!(taken.is_ok());
+    let dead = |station: &tidings::Station| {
+        let counters = station.status().counters;
+        let found = counters.iter().find(|(name, _)| *name == "dead_letters");
+        found.expect("a counter").1
+    };
+    assert_eq!(dead(&station), 2);
+    let goodbye = Frame::Goodbye(wire::Goodbye {
+        reason: tidings::code::CloseReason::Normal,
+        detail: "",
+    });
+    let taken = reader.frame(&mut station, at(3), &goodbye);
+    assert!(taken.is_ok());
+    assert_eq!(dead(&station), 4);
+    let nothing: Vec<String> = Vec::new();
+    assert_eq!(reader.types(&mut station, at(3)), nothing);
+}

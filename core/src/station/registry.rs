@@ -267,6 +267,9 @@ impl Station {
             return;
         };
         side.round.retain(|other| *other != reader);
+        let before = side.ones.len();
+        side.ones.retain(|(other, _)| *other != id);
+        self.counts.dead_letters += (before - side.ones.len()) as u64;
         self.end_reader(now, reader);
     }
 
@@ -278,6 +281,9 @@ impl Station {
         let readers: Vec<ReaderId> = core::mem::take(&mut side.readers).into_values().collect();
         side.round.clear();
         side.filters = 0;
+        // Their publishers were told that they were routed, so they are counted.
+        self.counts.dead_letters += side.ones.len() as u64;
+        side.ones.clear();
         for reader in readers {
             self.end_reader(now, reader);
         }
