@@ -141,7 +141,8 @@ pub struct StationLimits {
     pub publishers: usize,
     /// Answers a link's peer has asked for and not read. Default 4096; beyond them its link is paused.
     pub answers: usize,
-    /// Anycast publications waiting for one link. Default 64; a full one is passed over.
+    /// Anycast publications waiting for one link. Default 64; a full one is passed over. Those of all links take an eighth of `ring_bytes` at
+    /// most, beside it.
     pub ones_per_link: usize,
     /// The longest publication object taken, in bytes. Default 1,048,000.
     pub publication_bytes: usize,
@@ -169,6 +170,11 @@ impl Default for StationLimits {
 }
 
 impl StationLimits {
+    /// Bytes of all anycast publications that wait.
+    pub(crate) fn ones_bytes(&self) -> usize {
+        self.ring_bytes / 8
+    }
+
     /// What [`crate::Station::memory`] reports at most with these limits and so many pinned realms, in bytes; `usize::MAX` when that is more.
     pub fn worst_case_bytes(&self, pinned: usize) -> usize {
         let link = sum(&[
@@ -195,7 +201,9 @@ impl StationLimits {
             (wide, 256),
             (self.topics, topic),
             (waiting, 128),
-            (1, self.ring_bytes),
+            (1, self.ring_bytes.saturating_add(self.ones_bytes())),
+            // Filters that outlive their last holder.
+            (self.topics, 2 * TOPIC + 512),
             (self.dedup_entries, 160),
             (1 << 16, 256),
             (self.publishers, 1024),

@@ -171,3 +171,44 @@ fn an_anycast_whose_reader_leaves_before_it_was_written_is_a_dead_letter() {
     let nothing: Vec<String> = Vec::new();
     assert_eq!(reader.types(&mut station, at(3)), nothing);
 }
+
+#[test]
+fn anycasts_that_wait_take_a_bounded_number_of_bytes_at_all_links_together() {
+    let mut limits = StationLimits::default();
+    limits.publication_bytes = 4096;
+    limits.ring_bytes = 8 * 1024;
+    let mut station = station(StationConfig::new(signer(1)).limits(limits));
+    let mut readers: Vec<Far> = (2..6)
+        .map(|n| Far::dial(&mut station, at(0), signer(n)))
+        .collect();
+    for reader in &mut readers {
+        let taken = reader.subscribe(&mut station, at(0), 1, TOPIC);
+        assert!(taken.is_ok());
+    }
+    let mut writer = Far::dial(&mut station, at(0), signer(7));
+    for seq in 1..=20 {
+        let one = Fact {
+            one: true,
+            ..Fact::numbered(seq)
+        };
+        let object = one.sign(&signer(7));
+        let publish = Frame::Publish(wire::Publish {
+            id: seq,
+            route: wire::Route::One,
+            publication: &object,
+        });
+        let taken = writer.frame(&mut station, at(1), &publish);
+        assert!(taken.is_ok());
+        let memory = station.memory();
+        let line = memory.line("ones_bytes").expect("a line");
+        assert!(line.used <= 1024, "{line:?}");
+    }
+    for reader in &mut readers {
+        reader.read(&mut station, at(2));
+    }
+    let memory = station.memory();
+    assert_eq!(memory.line("ones_bytes").expect("a line").used, 0);
+    let told = writer.types(&mut station, at(2));
+    let routed = told.iter().filter(|told| told.ends_with(" routed")).count();
+    assert!(routed > 0 && routed < 20, "{told:?}");
+}

@@ -122,6 +122,8 @@ pub struct Station {
     timers: BTreeSet<(Instant, Timer)>,
     actions: VecDeque<Action>,
     ring_bytes: usize,
+    /// Of the anycasts that wait at all links.
+    ones_bytes: usize,
     /// Interests nobody holds that linger, in all realms.
     idle_interests: usize,
     own: BTreeMap<(RealmId, alloc::string::String), (u64, u64)>,
@@ -159,6 +161,7 @@ impl Station {
             timers: BTreeSet::new(),
             actions: VecDeque::new(),
             ring_bytes: 0,
+            ones_bytes: 0,
             idle_interests: 0,
             own: BTreeMap::new(),
             own_epoch: 0,

@@ -32,6 +32,7 @@ impl Station {
             });
         }
         if let Some((id, object)) = side.ones.pop_front() {
+            self.ones_bytes -= object.len();
             event_head(out, id, Via::Direct, 0, object.len());
             self.counts.events += 1;
             return Some(Transmit {

@@ -215,12 +215,15 @@ impl Station {
 
     /// Anycast: one reader of the realm in turn, whose link has room. Answers whether there was one; else it is a dead letter, counted.
     fn send_to_one(&mut self, publication: &Publication<'_>) -> bool {
-        let Some(realm) = self.realms.get_mut(&publication.realm) else {
+        let length = publication.bytes.len();
+        let room = self.ones_bytes.saturating_add(length) <= self.config.limits.ones_bytes();
+        let realm = self.realms.get_mut(&publication.realm);
+        let Some(realm) = realm.filter(|_| room) else {
+            self.counts.dead_letters += 1;
             return false;
         };
         let holders = realm.holders_of(publication.topic);
         realm.turn = realm.turn.wrapping_add(1);
-        let longest = publication.bytes.len();
         for step in 0..holders.len() {
             let Some(reader) = self
                 .readers
@@ -234,9 +237,10 @@ impl Station {
             let fits = side
                 .link
                 .peer()
-                .is_some_and(|peer| longest <= topics::longest_object(peer.max_frame));
+                .is_some_and(|peer| length <= topics::longest_object(peer.max_frame));
             if fits && side.is_live() && side.ones.len() < self.config.limits.ones_per_link {
                 let link = reader.link;
+                self.ones_bytes += length;
                 side.ones
                     .push_back((reader.id, Bytes::copy_from_slice(publication.bytes)));
                 self.raise(link);

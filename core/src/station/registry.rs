@@ -267,9 +267,15 @@ impl Station {
             return;
         };
         side.round.retain(|other| *other != reader);
-        let before = side.ones.len();
-        side.ones.retain(|(other, _)| *other != id);
-        self.counts.dead_letters += (before - side.ones.len()) as u64;
+        let (dead_letters, ones_bytes) = (&mut self.counts.dead_letters, &mut self.ones_bytes);
+        side.ones.retain(|(other, object)| {
+            let keep = *other != id;
+            if !keep {
+                *dead_letters += 1;
+                *ones_bytes -= object.len();
+            }
+            keep
+        });
         self.end_reader(now, reader);
     }
 
@@ -282,8 +288,10 @@ impl Station {
         side.round.clear();
         side.filters = 0;
         // Their publishers were told that they were routed, so they are counted.
-        self.counts.dead_letters += side.ones.len() as u64;
-        side.ones.clear();
+        for (_, object) in side.ones.drain(..) {
+            self.counts.dead_letters += 1;
+            self.ones_bytes -= object.len();
+        }
         for reader in readers {
             self.end_reader(now, reader);
         }

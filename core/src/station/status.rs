@@ -141,6 +141,12 @@ impl Station {
             self.ring_bytes,
         );
         report.add(
+            "ones_bytes",
+            self.ones_bytes,
+            limits.ones_bytes(),
+            self.ones_bytes,
+        );
+        report.add(
             "dedup",
             self.dedup.len(),
             self.dedup.capacity(),
