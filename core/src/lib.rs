@@ -161,6 +161,8 @@ pub mod crypto;
 #[cfg(feature = "alloc")]
 mod delivery;
 mod error;
+#[cfg(feature = "alloc")]
+mod filters;
 mod id;
 pub mod inbound;
 #[cfg(feature = "alloc")]

@@ -208,6 +208,11 @@ impl StationLimits {
             (1 << 16, 256),
             (self.publishers, 1024),
             (realms, 512),
+            // Each of its segments may be a node of its own.
+            (
+                subscriptions.saturating_add(self.topics),
+                16 * 512 + 3 * TOPIC,
+            ),
             // Deadlines: of links, subscriptions, topics and realms.
             (self.links, 96),
             (subscriptions, 96),

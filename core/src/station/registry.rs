@@ -5,7 +5,7 @@
 //! subscriptions_per_link, filters_per_link}`; each is a refusal with its reason and limit.
 
 use alloc::borrow::ToOwned;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -15,6 +15,7 @@ use super::timers::Timer;
 use super::topics::{self, Topic};
 use super::{ReaderId, Station, TopicId};
 use crate::code::SubscribeRefusal;
+use crate::filters::Filters;
 use crate::time::{Instant, Now};
 use crate::topic;
 use crate::wire::{self, Frame, Position, ResumeOutcome};
@@ -29,6 +30,8 @@ pub(super) struct Interest {
     holders: Vec<ReaderId>,
     /// When the last holder left.
     idle_since: Option<Instant>,
+    /// It is among the lingering.
+    lingers: bool,
 }
 
 #[derive(Debug)]
@@ -37,13 +40,13 @@ pub(super) struct Realm {
     /// How many publications it admitted.
     pub(super) offset: u64,
     pub(super) topics: BTreeMap<String, TopicId>,
-    /// By filter; exact topics are filters without wildcards.
-    interests: BTreeMap<String, Interest>,
-    /// Those of them with wildcards.
-    wildcards: BTreeSet<String>,
-    pinned: bool,
-    /// When it is next looked at for interests whose linger is over.
+    /// Exact topics are filters without wildcards.
+    interests: Filters<Interest>,
+    /// Filters whose last holder left, by when it did.
+    lingering: VecDeque<(Instant, String)>,
+    /// The deadline in the timer index.
     linger_at: Option<Instant>,
+    pinned: bool,
     /// Whose turn it is for an anycast.
     pub(super) turn: usize,
 }
@@ -51,23 +54,33 @@ pub(super) struct Realm {
 impl Realm {
     /// Whether anybody wants `topic`, or did until lately.
     pub(super) fn wants(&self, name: &str) -> bool {
-        let mut wildcards = self.wildcards.iter();
-        self.interests.contains_key(name) || wildcards.any(|filter| topic::matches(filter, name))
+        self.interests.matches(name)
     }
 
     /// Every subscription that matches `name`.
     pub(super) fn holders_of(&self, name: &str) -> Vec<ReaderId> {
-        let wildcards = self.wildcards.iter().map(String::as_str);
-        let matching = wildcards.filter(|filter| topic::matches(filter, name));
-        core::iter::once(name)
-            .chain(matching)
-            .filter_map(|filter| self.interests.get(filter))
+        let matching = self.interests.matching(name).into_iter();
+        matching
             .flat_map(|interest| interest.holders.iter().copied())
             .collect()
     }
 
-    pub(super) fn interests(&self) -> usize {
-        self.interests.len()
+    /// The topics with a ring that `filter` matches.
+    fn topics_of<'a>(&'a self, filter: &'a str) -> impl Iterator<Item = (&'a String, &'a TopicId)> {
+        let one = match topic::has_wildcard(filter) {
+            true => None,
+            false => self.topics.get_key_value(filter),
+        };
+        let all = topic::has_wildcard(filter)
+            .then(|| self.topics.iter())
+            .into_iter()
+            .flatten();
+        one.into_iter()
+            .chain(all.filter(move |(name, _)| topic::matches(filter, name)))
+    }
+
+    pub(super) fn interests(&self) -> &Filters<Interest> {
+        &self.interests
     }
 }
 
@@ -81,10 +94,10 @@ impl Station {
                 run: RunId::new(run),
                 offset: 0,
                 topics: BTreeMap::new(),
-                interests: BTreeMap::new(),
-                wildcards: BTreeSet::new(),
-                pinned,
+                interests: Filters::default(),
+                lingering: VecDeque::new(),
                 linger_at: None,
+                pinned,
                 turn: 0,
             },
         );
@@ -131,19 +144,17 @@ impl Station {
         if topic::has_wildcard(wanted.filter) && side.filters >= limits.filters_per_link {
             return refuse(SubscribeRefusal::TooManyFilters, limits.filters_per_link);
         }
-        match self.realms.get(&wanted.realm) {
+        let known = self.realms.get(&wanted.realm);
+        let held = known.and_then(|realm| realm.interests.get(wanted.filter));
+        match known {
             None => {
                 let open = self.realms.values().filter(|realm| !realm.pinned).count();
                 if open >= limits.subscribed_realms {
                     return refuse(SubscribeRefusal::TooManyRealms, limits.subscribed_realms);
                 }
             }
-            Some(realm) => {
-                let holders = realm
-                    .interests
-                    .get(wanted.filter)
-                    .map_or(0, |i| i.holders.len());
-                if holders >= limits.subscribers_per_topic {
+            Some(_) => {
+                if held.map_or(0, |i| i.holders.len()) >= limits.subscribers_per_topic {
                     return refuse(
                         SubscribeRefusal::TooManySubscriptions,
                         limits.subscribers_per_topic,
@@ -179,25 +190,13 @@ impl Station {
                 run: realm.run,
                 offset: realm.offset,
             };
-            let interest = realm.interests.entry(wanted.filter.to_owned()).or_default();
+            let interest = realm.interests.entry(wanted.filter);
             interest.holders.push(reader);
             self.idle_interests -= usize::from(interest.idle_since.take().is_some());
-            if wildcard {
-                realm.wildcards.insert(wanted.filter.to_owned());
-            }
-            let mut matching: Vec<TopicId> = if wildcard {
-                let all = realm.topics.iter();
-                all.filter(|(name, _)| topic::matches(wanted.filter, name))
-                    .map(|(_, id)| *id)
-                    .collect()
-            } else {
-                realm
-                    .topics
-                    .get(wanted.filter)
-                    .copied()
-                    .into_iter()
-                    .collect()
-            };
+            let mut matching: Vec<TopicId> = realm
+                .topics_of(wanted.filter)
+                .map(|(_, topic)| *topic)
+                .collect();
             // In their order a place is appended, not inserted.
             matching.sort_unstable();
             for topic in matching {
@@ -331,58 +330,58 @@ impl Station {
         }
         interest.idle_since = Some(now.mono);
         self.idle_interests += 1;
-        if realm.linger_at.is_none() {
+        if !core::mem::replace(&mut interest.lingers, true) {
             let at = now.mono.saturating_add(LINGER);
-            realm.linger_at = Some(at);
-            self.timers.insert((at, Timer::Linger(reader.realm)));
+            realm.lingering.push_back((at, reader.filter));
         }
-        if self.idle_interests > self.config.limits.topics {
-            // Guests that come and go leave no more behind than topics there may be.
-            let realms: Vec<RealmId> = self.realms.keys().copied().collect();
-            for realm in realms {
-                self.forget_idle(now, realm, Duration::ZERO);
-            }
-        }
+        // Guests that come and go leave no more behind than topics there may be.
+        let patience = match self.idle_interests > self.config.limits.topics {
+            true => Duration::ZERO,
+            false => LINGER,
+        };
+        self.forget_idle(now, reader.realm, patience);
     }
 
-    /// Forgets interests whose linger is over.
+    /// A realm may have interests whose linger is over.
     pub(super) fn end_linger(&mut self, now: Now, id: RealmId) {
         if let Some(realm) = self.realms.get_mut(&id) {
             realm.linger_at = None;
         }
         self.forget_idle(now, id, LINGER);
-        if let Some(realm) = self.realms.get_mut(&id) {
-            let since = realm.interests.values().filter_map(|i| i.idle_since).min();
-            realm.linger_at = since.map(|since| since.saturating_add(LINGER));
-            let next = realm.linger_at.map(|at| (at, Timer::Linger(id)));
-            self.timers.extend(next);
-        }
     }
 
-    /// Forgets interests nobody has held for so long, and what only they kept.
+    /// Forgets the interests nobody has held for so long, and what only they kept. With no patience at all one goes, the oldest.
     fn forget_idle(&mut self, now: Now, id: RealmId, patience: Duration) {
         let Some(realm) = self.realms.get_mut(&id) else {
             return;
         };
-        let before = realm.interests.len();
-        realm.interests.retain(|_, interest| {
-            let since = interest.idle_since;
-            since.is_none_or(|since| now.mono < since.saturating_add(patience))
-        });
-        if realm.interests.len() == before {
-            return;
+        let mut names = Vec::new();
+        while let Some((at, _)) = realm.lingering.front()
+            && (*at <= now.mono || (patience.is_zero() && names.is_empty()))
+            && let Some((_, filter)) = realm.lingering.pop_front()
+        {
+            let Some(interest) = realm.interests.get_mut(&filter) else {
+                continue;
+            };
+            match interest.idle_since {
+                // Somebody holds it again.
+                None => interest.lingers = false,
+                // Held and left once more meanwhile: its time began anew. It may wait for those before it.
+                Some(since) if now.mono < since.saturating_add(patience) => {
+                    let at = since.saturating_add(LINGER);
+                    realm.lingering.push_back((at, filter));
+                }
+                Some(_) => {
+                    realm.interests.remove(&filter);
+                    self.idle_interests -= 1;
+                    names.extend(realm.topics_of(&filter).map(|(name, _)| name.clone()));
+                    if patience.is_zero() {
+                        break;
+                    }
+                }
+            }
         }
-        self.idle_interests -= before - realm.interests.len();
-        let interests = &realm.interests;
-        realm
-            .wildcards
-            .retain(|filter| interests.contains_key(filter));
-        let names: Vec<String> = realm
-            .topics
-            .keys()
-            .filter(|name| !realm.wants(name))
-            .cloned()
-            .collect();
+        names.retain(|name| !realm.wants(name));
         for name in names {
             if let Some(topic) = realm.topics.remove(&name)
                 && let Some(gone) = self.topics.remove(topic)
@@ -393,10 +392,18 @@ impl Station {
                 }
             }
         }
-        if realm.interests.is_empty() && !realm.pinned {
-            let at = realm.linger_at;
+        // One timer for the realm, at the first of them.
+        let next = realm.lingering.front().map(|(at, _)| *at);
+        let armed = core::mem::replace(&mut realm.linger_at, next);
+        let over = realm.interests.is_empty() && !realm.pinned;
+        if over {
             self.realms.remove(&id);
-            self.disarm(at, Timer::Linger(id));
+        }
+        if armed != next || over {
+            self.disarm(armed, Timer::Linger(id));
+        }
+        if armed != next && !over {
+            self.timers.extend(next.map(|at| (at, Timer::Linger(id))));
         }
     }
 

@@ -86,7 +86,7 @@ impl Station {
             interests: self
                 .realms
                 .values()
-                .map(super::registry::Realm::interests)
+                .map(|realm| realm.interests().len())
                 .sum(),
             topics: self.topics.len(),
             subscriptions: self.readers.len(),
@@ -168,6 +168,11 @@ impl Station {
             limits.subscribed_realms,
             realms * size_of::<super::Realm>(),
         );
+        let interests = self.realms.values().map(super::Realm::interests);
+        let (used, bytes) = interests.fold((0, 0), |(used, bytes), filters| {
+            (used + filters.len(), bytes + filters.memory())
+        });
+        report.add("interests", used, most + limits.topics, bytes);
         report.add(
             "timers",
             self.timers.len(),
