@@ -10,6 +10,7 @@ mod demo;
 mod exit;
 mod explain;
 mod human;
+mod json;
 mod keyfile;
 mod lines;
 mod node;

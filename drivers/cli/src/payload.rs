@@ -41,7 +41,7 @@ pub(crate) fn from_json(line: &str) -> Result<Value, String> {
             "the integer {shown} does not fit in 64 bits with a sign; write it as a string"
         ));
     }
-    serde_json::from_str(line).map_err(|error| format!("it is not JSON ({error})"))
+    crate::json::read(line).map_err(|error| format!("it is not JSON ({error})"))
 }
 
 /// The first integer that JSON can write and the wire cannot carry. JSON readers round such numbers in silence.
