@@ -93,8 +93,11 @@ pub(crate) fn load_epoch(key: &Path) -> Result<u64, Failure> {
         })
 }
 
-/// Keeps it for the next run.
+/// Keeps it for the next run. Another run that ended meanwhile may have used a greater one: that one stays.
 pub(crate) fn save_epoch(key: &Path, epoch: u64) -> Result<(), Failure> {
+    if load_epoch(key)? >= epoch {
+        return Ok(());
+    }
     let file = epoch_file(key);
     let mut whole = file.as_os_str().to_owned();
     whole.push(".new");
@@ -189,4 +192,21 @@ fn unhex(digits: &str) -> Option<Zeroizing<[u8; 32]>> {
         *byte = (value(pair[0])? * 16 + value(pair[1])?) as u8;
     }
     Some(seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_runs_with_one_key_the_greater_epoch_is_kept() {
+        let folder = std::env::temp_dir().join(format!("tidings-epoch-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let key = folder.join("key");
+        for (epoch, kept) in [(5, 5), (9, 9), (7, 9)] {
+            save_epoch(&key, epoch).unwrap();
+            assert_eq!(load_epoch(&key).unwrap(), kept);
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

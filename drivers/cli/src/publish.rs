@@ -38,6 +38,12 @@ pub(crate) async fn run(args: PubArgs) -> Result<Exit, Failure> {
             args.topic
         ))
     })?;
+    if topic::is_system(&args.topic) {
+        return Err(Failure::usage(format!(
+            "cannot publish to {:?}: topics that begin with _ belong to the system. choose another",
+            args.topic
+        )));
+    }
     if args.ttl.is_some_and(|ttl| ttl > Duration::from_secs(3600)) {
         return Err(Failure::usage(
             "cannot publish: --ttl is over one hour. choose a shorter life",
@@ -46,7 +52,13 @@ pub(crate) async fn run(args: PubArgs) -> Result<Exit, Failure> {
     let realm = node::realm(args.node.realm.as_deref(), &args.topic)?;
     let input = lines::open(&args.file)?;
     let node = node::start(&args.node)?;
-    node::connected(&node, &args.node).await?;
+    tokio::select! {
+        connected = node::connected(&node, &args.node) => connected?,
+        _ = tokio::signal::ctrl_c() => {
+            say(Ledger::new().line());
+            return Ok(Exit::NoStation);
+        }
+    }
     keyfile::introduce(node.id(), args.node.key.as_deref());
 
     let ledger = Ledger::new();

@@ -42,7 +42,13 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
             args.filter
         ))
     })?;
-    node::connected(&node, &args.node).await?;
+    tokio::select! {
+        connected = node::connected(&node, &args.node) => connected?,
+        _ = tokio::signal::ctrl_c() => {
+            say(Audit::default().close(mode, None).0);
+            return Ok(Exit::NoStation);
+        }
+    }
     keyfile::introduce(node.id(), args.node.key.as_deref());
 
     let mut reader = Reader {

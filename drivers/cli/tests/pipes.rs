@@ -325,3 +325,37 @@ fn an_interrupt_prints_the_ledger() {
     assert_eq!(code, 0, "{ledger}");
     assert!(ledger.contains("delivered 2"), "{ledger}");
 }
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_before_a_station_answered_prints_the_ledger() {
+    for (args, ledger) in [
+        (&["sub", "demo/x", "--from", "open"][..], "delivered 0"),
+        (&["pub", "demo/x"], "published 0"),
+    ] {
+        let far = ["--station", "tcp://127.0.0.1:1", "--wait", "1h"];
+        let mut command = tidings(&[args, &far].concat());
+        let mut process = Running::start(command.stderr(std::process::Stdio::piped()));
+        std::thread::sleep(Duration::from_millis(500));
+        let id = process.0.id().to_string();
+        let sent = std::process::Command::new("kill")
+            .args(["-INT", &id])
+            .status();
+        assert!(sent.unwrap().success());
+        assert_eq!(process.wait(LONG), 3, "{args:?}");
+        let mut said = String::new();
+        let mut stderr = process.0.stderr.take().unwrap();
+        std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
+        assert!(said.starts_with(ledger), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn a_key_that_stands_twice_in_a_json_object_is_refused() {
+    let station = Station::start(&[]);
+    let (code, said) = publish(&[&station], &["--json"], b"{\"a\":1}\n{\"a\":1,\"a\":2}\n");
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("cannot publish line 2: "), "{said}");
+    assert!(said.contains("\"a\" stands twice"), "{said}");
+}

@@ -55,6 +55,8 @@ fn bad_topics_and_filters_are_one_line() {
     refused(&["pub", "demo//x"], "empty_segment");
     refused(&["pub", "demo/*"], "wildcard");
     refused(&["pub", ""], "empty");
+    // At once, not when a station has answered.
+    refused(&["pub", "_sys/x"], "belong to the system");
     refused(&["sub", "demo/**/x", "--from", "open"], "wildcard");
     refused(&["sub", "*/x", "--from", "open"], "--realm");
     refused(
