@@ -15,7 +15,7 @@ use crate::topic;
 #[derive(Debug)]
 struct Node<T> {
     /// By segment, wildcards written as they are: no segment of a topic is one.
-    next: BTreeMap<String, Node<T>>,
+    next: BTreeMap<String, Self>,
     /// What stands at the filter that ends here.
     value: Option<T>,
 }

@@ -99,9 +99,19 @@ pub(crate) fn program() -> String {
     }
 }
 
-/// Whether standard error is a terminal.
+/// Whether standard error is a terminal on which a row can be written again.
 pub(crate) fn stderr_is_terminal() -> bool {
-    std::io::stderr().is_terminal()
+    std::io::stderr().is_terminal() && moves_its_cursor()
+}
+
+/// Whether standard output is a terminal on which rows can be written again.
+pub(crate) fn stdout_is_screen() -> bool {
+    std::io::stdout().is_terminal() && moves_its_cursor()
+}
+
+/// Terminals that cannot say so in `TERM`.
+fn moves_its_cursor() -> bool {
+    std::env::var_os("TERM").is_none_or(|name| name != "dumb")
 }
 
 #[cfg(test)]

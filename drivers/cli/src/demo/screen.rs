@@ -2,10 +2,10 @@
 //!
 //! Decides: every line of it, at most 24 of 80 columns. Leaves to others: the numbers. Believes: no clock. Bounded by: one screen.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 use super::ledger::Row;
-use crate::human::count;
+use crate::human::{self, count};
 
 /// How far everybody is.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ const ROWS: usize = 6;
 impl Screen {
     pub(crate) fn new(quiet: bool) -> Self {
         let out = (!quiet).then(io::stdout);
-        let in_place = io::stdout().is_terminal();
+        let in_place = human::stdout_is_screen();
         Self {
             out,
             in_place,
