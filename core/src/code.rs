@@ -164,7 +164,7 @@ closed_set! {
         Conflict = 8, "conflict", "two different publications carry one number; the second is not delivered", "check the publisher: its key is used twice or its epoch was lost";
         Lagged = 9, "lagged", "this reader was too slow; `missed` facts and `notices` notices were given up here", "read faster, raise `queue_capacity`, or use `pause`";
         Dropped = 10, "dropped", "facts were dropped by a bound or a budget; table 10.10", "raise the bound, or find who floods";
-        Unopened = 11, "unopened", "a sealed fact could not be opened; its reason says why", "check the group's keys";
+        Unopened = 11, "unopened", "a sealed fact could not be opened; table 10.13", "check the group's keys";
         SubscriptionRefused = 12, "subscription_refused", "a station refused the subscription; table 10.3", "see the reason";
         Warning = 13, "warning", "the table `table` is `fill` full", "raise its bound before facts are dropped";
         Ended = 14, "ended", "the last item of this stream; table 10.11", "nothing";
@@ -222,6 +222,20 @@ closed_set! {
     }
 }
 
+closed_set! {
+    /// Why a sealed fact was not opened (WIRE.md 10.13).
+    UnopenedReason {
+        NoGroup = 1, "no_group", "this node has joined no group that could open it", "join the group, or subscribe elsewhere";
+        UnknownPeriod = 2, "unknown_period", "its key is of a period this node does not hold and could not get", "see whether the distributor still knows it";
+        PeriodExpired = 3, "period_expired", "its key's period is over", "publish and receive closer together";
+        NotAuthorized = 4, "not_authorized", "the distributor does not give this node the key", "ask the organisation for a grant";
+        NotAMember = 5, "not_a_member", "this node is no member of the realm", "ask the realm's operator";
+        MembershipUnknown = 6, "membership_unknown", "it could not be found out whether this node is a member", "see the record stations";
+        NoDistributor = 7, "no_distributor", "nobody who may give the key out could be reached", "see the organisation's distributor";
+        TagInvalid = 8, "tag_invalid", "the ciphertext does not open under its key", "report it: the publisher or somebody on the way is wrong";
+    }
+}
+
 /// Every code of every set: what `tidings explain CODE` searches.
 pub fn all() -> impl Iterator<Item = Explained> {
     core::iter::empty()
@@ -237,4 +251,5 @@ pub fn all() -> impl Iterator<Item = Explained> {
         .chain(DropReason::ALL.iter().map(|code| code.explain()))
         .chain(EndReason::ALL.iter().map(|code| code.explain()))
         .chain(ObjectFault::ALL.iter().map(|code| code.explain()))
+        .chain(UnopenedReason::ALL.iter().map(|code| code.explain()))
 }

@@ -29,6 +29,8 @@ pub struct Delivery {
     anycast: bool,
     via: Via,
     pub(crate) late: bool,
+    /// The key it is sealed under, if it is: it is no delivery yet.
+    pub(crate) sealed_under: Option<[u8; 8]>,
 }
 
 /// Where `inner` lies in `outer`; both are views of one buffer.
@@ -38,14 +40,15 @@ fn range_in(outer: &[u8], inner: &[u8]) -> Range<u32> {
 }
 
 impl Delivery {
-    /// Its own copy of the publication's bytes: a slice of a read buffer would pin all of it. `None` when it is sealed.
-    pub(crate) fn copied(publication: &Publication<'_>, via: Via) -> Option<Self> {
-        let Body::Payload(payload) = publication.body else {
-            return None;
+    /// Its own copy of the publication's bytes: a slice of a read buffer would pin all of it.
+    pub(crate) fn copied(publication: &Publication<'_>, via: Via) -> Self {
+        let (payload, sealed_under) = match publication.body {
+            Body::Payload(payload) => (payload, None),
+            Body::Sealed(sealed) => (sealed.ct, Some(*sealed.key_id)),
         };
         let bytes = publication.bytes;
         let [realm, publisher] = publication.ids;
-        Some(Self {
+        Self {
             tbs: range_in(bytes, publication.tbs),
             topic: range_in(bytes, publication.topic.as_bytes()),
             payload: range_in(bytes, payload),
@@ -59,8 +62,9 @@ impl Delivery {
             anycast: publication.one,
             via,
             late: false,
+            sealed_under,
             bytes: Bytes::copy_from_slice(bytes),
-        })
+        }
     }
 
     /// Whether it is live, as [`Publication::freshness`] judges it.

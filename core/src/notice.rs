@@ -6,7 +6,9 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
-use crate::code::{CloseReason, DropReason, EndReason, GapReason, NoticeCode, SubscribeRefusal};
+use crate::code::{
+    CloseReason, DropReason, EndReason, GapReason, NoticeCode, SubscribeRefusal, UnopenedReason,
+};
 use crate::delivery::Delivery;
 use crate::time::WallMs;
 use crate::{NodeId, action::StationRef};
@@ -136,6 +138,17 @@ pub enum Notice {
         /// The greater of the two numberings.
         of: Numbering,
     },
+    /// A sealed fact that could not be opened. Said once for each.
+    Unopened {
+        /// Whose.
+        of: Numbering,
+        /// Its number.
+        seq: u64,
+        /// The key it is sealed under.
+        seal_key_id: [u8; 8],
+        /// Why it was not opened.
+        reason: UnopenedReason,
+    },
     /// A table is nearly full: its bound should be raised before facts are dropped.
     Warning {
         /// Which table.
@@ -161,6 +174,7 @@ impl Notice {
             Self::Skipped { .. } => NoticeCode::Skipped,
             Self::SubscriptionRefused { .. } => NoticeCode::SubscriptionRefused,
             Self::TwoCounters { .. } => NoticeCode::TwoCounters,
+            Self::Unopened { .. } => NoticeCode::Unopened,
             Self::Warning { .. } => NoticeCode::Warning,
         }
     }
@@ -172,7 +186,8 @@ impl Notice {
             | Self::Restarted { of, .. }
             | Self::Resynced { of }
             | Self::Skipped { of, .. }
-            | Self::TwoCounters { of } => Some(of),
+            | Self::TwoCounters { of }
+            | Self::Unopened { of, .. } => Some(of),
             _ => None,
         }
     }

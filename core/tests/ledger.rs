@@ -298,3 +298,90 @@ fn an_anycast_goes_to_one_subscription_of_a_node_in_turn() {
         "its reader was not the chosen one"
     );
 }
+
+#[test]
+fn one_publisher_keeps_at_most_a_quarter_of_the_bytes_waiting_on_all_its_topics_together() {
+    let mut limits = ClientLimits::default();
+    limits.held_bytes = 4096;
+    let config = ClientConfig::new(signer(1)).max_frame(1024).limits(limits);
+    let everything = Subscribe::new(realm(), "weather/**", Sources::Open);
+    let mut node = Node::with(config, 1, everything);
+    for topic in 0..8 {
+        // Number 1 is missing on each, so number 2 waits.
+        let topic = format!("weather/{topic}");
+        let fact = Fact {
+            topic: &topic,
+            ..Fact::numbered(2)
+        };
+        node.fact(at(1), 0, fact);
+    }
+    let held = node
+        .client
+        .memory()
+        .line("held_bytes")
+        .expect("a line")
+        .used;
+    assert!((500..=1024).contains(&held), "{held}");
+    node.time(at(20_000));
+    let told = node.words().join(" ");
+    assert!(told.contains("dropped"), "{told}");
+}
+
+#[test]
+fn a_sealed_fact_that_nothing_opens_is_told_at_its_place() {
+    use tidings::crypto::Signer;
+    let mut node = Node::new(1, open());
+    node.seq(at(1), 0, 1);
+    let publisher = signer(50);
+    let body = wire::Sealed {
+        ct: &[7; 32],
+        nonce: &[1; 12],
+        key_id: &[2; 8],
+        scheme: 2,
+    };
+    let draft = wire::Draft {
+        realm: realm(),
+        topic: TOPIC,
+        publisher: common::id_of(&publisher),
+        epoch: Some(1),
+        seq: 1,
+        published_at: at(1).wall,
+        ttl_ms: None,
+        one: false,
+        body: wire::Body::Sealed(body),
+    };
+    let mut object = Vec::new();
+    draft
+        .sign(&publisher as &dyn Signer, &mut object)
+        .expect("signs");
+    node.object(at(2), 0, &object);
+    let items = items(&mut node.client, node.stream);
+    let unopened = items.iter().any(|item| match item {
+        Item::Notice(notice) => matches!(**notice, Notice::Unopened { seq: 1, .. }),
+        _ => false,
+    });
+    assert!(unopened, "{items:?}");
+}
+
+#[test]
+fn a_lagged_that_swallowed_only_what_has_no_time_is_dated_when_it_is_read() {
+    let mut node = Node::new(1, open().queue_capacity(1));
+    // Two numberings: `restarted` is a notice without a time; then a fact pushes it out.
+    for (epoch, seq) in [(1, 1), (2, 1)] {
+        node.fact(
+            at(1),
+            0,
+            Fact {
+                epoch: Some(epoch),
+                ..Fact::numbered(seq)
+            },
+        );
+    }
+    for item in items(&mut node.client, node.stream) {
+        if let Item::Notice(notice) = item
+            && let Notice::Lagged { from, to, .. } = *notice
+        {
+            assert!(from <= to, "{from:?} {to:?}");
+        }
+    }
+}

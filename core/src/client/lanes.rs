@@ -12,6 +12,7 @@ use core::time::Duration;
 
 use super::timers::Timer;
 use super::{Client, LaneId, TopicId};
+use crate::code::UnopenedReason;
 use crate::delivery::Delivery;
 use crate::inbound::lane::{Lane, LaneConfig, LaneItem, Resting, Slot};
 use crate::notice::{Item, Notice, Numbering};
@@ -81,6 +82,8 @@ pub(super) struct LaneSlot {
     pub(super) lane: Box<Lane<Delivery, Vec<Option<Slot<Delivery>>>>>,
     /// Bytes of the publications it holds.
     pub(super) held_bytes: usize,
+    /// Those of them that its publisher's account knows.
+    accounted: usize,
     /// It is in its stream's waiting list.
     pub(super) waiting: bool,
     armed: Option<Instant>,
@@ -101,15 +104,25 @@ impl LaneSlot {
     pub(super) fn poll(&mut self, held: &mut usize) -> Option<Item> {
         let notice = match self.lane.poll()? {
             LaneItem::Fact {
+                epoch,
+                seq,
                 late,
                 item: mut delivery,
-                ..
             } => {
                 let bytes = delivery.bytes().len();
                 self.held_bytes -= bytes;
                 *held -= bytes;
-                delivery.late = late;
-                return Some(Item::Fact(delivery));
+                // Sealed facts are opened at the front of their lane; without a group nothing opens them.
+                let Some(seal_key_id) = delivery.sealed_under else {
+                    delivery.late = late;
+                    return Some(Item::Fact(delivery));
+                };
+                Notice::Unopened {
+                    of: self.numbering(epoch),
+                    seq,
+                    seal_key_id,
+                    reason: UnopenedReason::NoGroup,
+                }
             }
             LaneItem::Conflict {
                 epoch,
@@ -245,6 +258,7 @@ impl Client {
             topic: topic.name.clone(),
             lane: Box::new(Lane::growing(config)),
             held_bytes: 0,
+            accounted: 0,
             waiting: false,
             armed: None,
             resting: false,
@@ -272,6 +286,14 @@ impl Client {
         let Some(slot) = self.lanes.get_mut(id) else {
             return;
         };
+        if slot.held_bytes != slot.accounted {
+            let before = core::mem::replace(&mut slot.accounted, slot.held_bytes);
+            let (publisher, after) = (slot.key.publisher, slot.held_bytes);
+            self.account(publisher, before, after);
+        }
+        let Some(slot) = self.lanes.get_mut(id) else {
+            return;
+        };
         let due = slot.lane.poll_timeout();
         // A lane that could not be drained for long rests at once, but later than now: this may be called by an output.
         let soon = self.now.mono.saturating_add(Duration::from_micros(1));
@@ -284,6 +306,18 @@ impl Client {
         let armed = slot.armed.replace(at);
         self.disarm(armed, Timer::Lane(id));
         self.timers.insert((at, Timer::Lane(id)));
+    }
+
+    /// Bytes of one publisher that wait in lanes: it takes at most a quarter of all. Who keeps nothing waiting has no account.
+    fn account(&mut self, publisher: NodeId, before: usize, after: usize) {
+        if before == after {
+            return;
+        }
+        let held = self.waiting_bytes.entry(publisher).or_default();
+        *held = held.saturating_sub(before).saturating_add(after);
+        if *held == 0 {
+            self.waiting_bytes.remove(&publisher);
+        }
     }
 
     pub(super) fn lane_timeout(&mut self, now: Now, id: LaneId) {
@@ -337,6 +371,7 @@ impl Client {
         let slot = self.lanes.remove(id)?;
         self.lane_index.remove(&slot.key);
         self.held_bytes -= slot.held_bytes;
+        self.account(slot.key.publisher, slot.accounted, 0);
         self.disarm(slot.armed, Timer::Lane(id));
         if let Some(found) = self.subscriptions.get_mut(slot.subscription) {
             Self::count_lane(found, &slot);

@@ -114,6 +114,8 @@ pub struct Client {
     actions: VecDeque<Action>,
     /// Bytes of publications in lanes, streams and questions.
     held_bytes: usize,
+    /// Those of each publisher in lanes, where it has any.
+    waiting_bytes: BTreeMap<NodeId, usize>,
     faults: FaultCounts,
     counts: status::Counts,
     dedup_warned: bool,
@@ -165,6 +167,7 @@ impl Client {
             timers: BTreeSet::new(),
             actions: VecDeque::new(),
             held_bytes: 0,
+            waiting_bytes: BTreeMap::new(),
             faults: FaultCounts::default(),
             counts: status::Counts::default(),
             dedup_warned: false,

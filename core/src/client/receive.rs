@@ -125,8 +125,7 @@ impl Client {
         {
             return Ok(());
         }
-        // Sealed, and nobody here can open it.
-        let delivery = Delivery::copied(publication, via).ok_or(ObjectFault::Malformed)?;
+        let delivery = Delivery::copied(publication, via);
         let arrived = Arrived {
             delivery,
             hash,
@@ -300,9 +299,7 @@ impl Client {
             topic,
             subscription,
         };
-        let known = self.lane_index.get(&key);
-        let known = known.and_then(|lane| self.lanes.get(*lane));
-        let held = known.map_or(0, |slot| slot.held_bytes);
+        let held = self.waiting_bytes.get(&publisher).copied().unwrap_or(0);
         if held.saturating_add(bytes) > self.config.limits.held_bytes / 4 || !self.make_bytes(bytes)
         {
             if !offer.anycast {

@@ -34,6 +34,7 @@ impl StreamItem for Item {
                 Notice::Skipped { first, last, .. } => last.saturating_sub(first).saturating_add(1),
                 Notice::Conflict { count, .. } | Notice::Dropped { count, .. } => count,
                 Notice::Lagged { missed, .. } => missed,
+                Notice::Unopened { .. } => 1,
                 Notice::Gap { count, .. } => count.unwrap_or(0),
                 _ => 0,
             },
@@ -199,13 +200,20 @@ impl Client {
         self.held_bytes -= before - found.stream.bytes();
         let item = match next? {
             Next::Item(item) => item,
-            Next::Lagged(lagged) => Item::Notice(Box::new(Notice::Lagged {
-                missed: lagged.missed,
-                notices: lagged.notices,
-                first: lagged.first,
-                from: lagged.from,
-                to: lagged.to,
-            })),
+            Next::Lagged(lagged) => {
+                // What it swallowed may have had no time of its own.
+                let (from, to) = match lagged.from <= lagged.to {
+                    true => (lagged.from, lagged.to),
+                    false => (self.now.wall, self.now.wall),
+                };
+                Item::Notice(Box::new(Notice::Lagged {
+                    missed: lagged.missed,
+                    notices: lagged.notices,
+                    first: lagged.first,
+                    from,
+                    to,
+                }))
+            }
             Next::Ended(reason) => {
                 self.forget_subscription(subscription);
                 return Some(Item::Notice(Box::new(Notice::Ended { reason })));

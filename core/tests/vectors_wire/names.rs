@@ -180,6 +180,12 @@ fn tables() -> Vec<(
             None,
             rows!(ObjectFault),
         ),
+        (
+            "10.13",
+            "Why a sealed fact was not opened",
+            None,
+            rows!(UnopenedReason),
+        ),
     ]
 }
 

@@ -99,6 +99,11 @@ impl Audit {
                 self.conflicts = self.conflicts.saturating_add(*count)
             }
             Notice::Dropped { count, .. } => self.dropped = self.dropped.saturating_add(*count),
+            // It has its number, and was not read.
+            Notice::Unopened { of, seq, .. } => {
+                self.number(of.publisher, of.epoch, &of.topic, *seq, false);
+                self.dropped = self.dropped.saturating_add(1);
+            }
             Notice::Gap { .. } => self.gaps += 1,
             Notice::Interrupted { .. } => self.interruptions += 1,
             Notice::Lagged { missed, .. } => self.lagged = self.lagged.saturating_add(*missed),

@@ -24,6 +24,7 @@ fn about(set: &str) -> &str {
         "ResumeCode" => "what a resume brought",
         "SkipReason" => "why a station gave publications up",
         "SubscribeRefusal" => "why a station refuses a subscription",
+        "UnopenedReason" => "why a sealed fact was not opened",
         other => other,
     }
 }

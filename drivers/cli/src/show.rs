@@ -92,6 +92,11 @@ impl Show {
                 )
             }
             Notice::Ended { reason } => format!("{reason}"),
+            Notice::Unopened {
+                of, seq, reason, ..
+            } => {
+                format!("{} of {}, {reason}", count(*seq), numbering(of))
+            }
             Notice::Gap {
                 from,
                 to,
@@ -230,6 +235,21 @@ impl Show {
             }
             Notice::SubscriptionRefused { station, reason } => {
                 put("station", self.station(station.0).into());
+                put("reason", reason.text().into());
+            }
+            Notice::Unopened {
+                of,
+                seq,
+                seal_key_id,
+                reason,
+            } => {
+                put_numbering(of, &mut put);
+                put("seq", (*seq).into());
+                let id: String = seal_key_id
+                    .iter()
+                    .map(|byte| format!("{byte:02x}"))
+                    .collect();
+                put("seal_key_id", id.into());
                 put("reason", reason.text().into());
             }
             Notice::Warning { table, fill } => {
