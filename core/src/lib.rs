@@ -17,8 +17,13 @@
 //! arm     deadline = poll_timeout(); compare it with the clock before sleeping
 //! wait    readable | writable | deadline | command
 //! now     sample both clocks once
-//! input   one of: handle_timeout, handle_input, handle_link, a command
+//! input   one of: handle_timeout, handle_input, handle_link, handle_dial_failed, a command
 //! ```
+//!
+//! What each action asks of a driver stands at [`Action`]. Three things are easily got wrong. Every link that came up is reported down exactly
+//! once, `LinkEvent::Down { link, reason: CloseReason::Io }` ([`code::CloseReason`]), whoever ended it: after `Close`, or when the transport ended
+//! first. An error of `handle_input` needs nothing more: a `Close` for that link follows. A loop that looks at every link and stream in each
+//! turn may pass over `Ready`; one that waits for readiness must not.
 //!
 //! [`pump`] is the part of this that needs no I/O. Here is a whole driver: a station and two nodes, joined by byte buffers.
 //!

@@ -169,7 +169,7 @@ impl LinkIo {
     /// Hands what was read to the machine, which takes whole frames.
     ///
     /// # Errors
-    /// What ended the link.
+    /// What ended the link. A `Close` action for it follows; until then the driver goes on writing and stops reading.
     pub fn handle_read(
         &mut self,
         machine: &mut (impl Machine + ?Sized),

@@ -87,7 +87,8 @@ impl ClientConfig {
     }
 
     /// How long a missing number is waited for from the arrival of the first fact behind it.
-    /// Default 250 ms, 1 ms to 1 min.
+    /// Default 250 ms, 1 ms to 1 min. A station lets a reader lag by half a ring, so where stations come back under load (a restarted one is level at
+    /// once, the others may not be) a longer wait and a larger `ClientLimits::order_max_buffer` trade delay for facts that are late.
     #[must_use]
     pub fn order_timeout(mut self, timeout: Duration) -> Self {
         self.order_timeout = timeout;
