@@ -11,6 +11,37 @@ pub(crate) trait Handle: Copy {
     fn parts(self) -> (u32, u32);
 }
 
+/// Makes a type of an index and a generation a handle.
+macro_rules! arena_handle {
+    ($name:ident) => {
+        impl $crate::arena::Handle for $name {
+            fn from_parts(index: u32, generation: u32) -> Self {
+                Self { index, generation }
+            }
+
+            fn parts(self) -> (u32, u32) {
+                (self.index, self.generation)
+            }
+        }
+    };
+}
+
+/// A handle that nobody outside a machine sees.
+macro_rules! inner_handle {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        struct $name {
+            index: u32,
+            generation: u32,
+        }
+
+        $crate::arena::arena_handle!($name);
+    };
+}
+
+pub(crate) use {arena_handle, inner_handle};
+
 /// Slots that may stay empty, so that an arena that fills and empties all the time does not allocate all the time.
 const KEPT: usize = 16;
 

@@ -139,15 +139,7 @@ macro_rules! handle {
         }
 
         #[cfg(feature = "alloc")]
-        impl crate::arena::Handle for $name {
-            fn from_parts(index: u32, generation: u32) -> Self {
-                Self { index, generation }
-            }
-
-            fn parts(self) -> (u32, u32) {
-                (self.index, self.generation)
-            }
-        }
+        crate::arena::arena_handle!($name);
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -122,7 +122,7 @@
 //! |---|---|---|
 //! | [`Client`] | a node: a pool of links, subscriptions, publications | `alloc` |
 //! | [`Station`] | a relay: who is subscribed, one ring per topic, each reader at its own pace | `alloc` |
-//! | [`link::Link`] | the handshake of one link, and what it has written | nothing |
+//! | [`link::Link`] | the handshake of one link, and whether its frames come whole in time | nothing |
 //! | [`inbound::dedup::Dedup`] | which publications were here before | slots |
 //! | [`inbound::lane::Lane`] | one publisher's facts in order, and what is missing | slots |
 //! | [`inbound::stream::Stream`] | one reader's queue, and what it was too slow for | slots |
@@ -183,6 +183,8 @@ pub mod pump;
 mod refusal;
 pub mod ring;
 mod rng;
+#[cfg(feature = "alloc")]
+mod side;
 #[cfg(feature = "sim")]
 pub mod sim;
 #[cfg(feature = "alloc")]

@@ -1,13 +1,13 @@
-//! One link: the handshake, the whole-frame rule, and write accounting.
+//! One link: the handshake and the whole-frame rule.
 //!
 //! Decides: whether the other side is who it says (WIRE.md section 8). Leaves to others: what frames mean once the link is up, liveness,
 //! sockets. Believes: the monotonic clock for its two deadlines; the wall is only told. Bounded by: 30 s, 4096 bytes per handshake frame,
 //! about a kilobyte of state; nothing here allocates.
 //!
 //! - *Getters*: [`is_up`](Link::is_up), [`peer`](Link::peer), [`frame_cap`](Link::frame_cap), [`phase`](Link::phase),
-//!   [`error`](Link::error), the write totals, [`poll_timeout`](Link::poll_timeout).
+//!   [`error`](Link::error), [`poll_timeout`](Link::poll_timeout).
 //! - *Inputs*: [`handle_frame`](Link::handle_frame) until the link is up, [`handle_partial`](Link::handle_partial),
-//!   [`handle_paused`](Link::handle_paused), [`handle_written`](Link::handle_written), [`handle_timeout`](Link::handle_timeout).
+//!   [`handle_paused`](Link::handle_paused), [`handle_timeout`](Link::handle_timeout).
 //! - *Commands*: [`admit`](Link::admit) and [`refuse`](Link::refuse) on the answering side, [`fail`](Link::fail).
 //! - *Outputs*: [`poll_transmit`](Link::poll_transmit).
 //!
@@ -21,11 +21,11 @@ mod watch;
 pub use exporter::{EXPORTER_LABEL, exporter_context};
 pub use peer::{Binding, LinkSettings, Peer, Step};
 use proof::{BodyHash, Side, Transcript, hash_body, hash_frame};
-use watch::{FrameWatch, Writes};
+use watch::FrameWatch;
 
 use crate::code::HandshakeRefusal;
 use crate::crypto::{PublicKey, Signer};
-use crate::wire::cbor::{Counter, Sink};
+use crate::wire::cbor::Sink;
 use crate::wire::{
     Challenge, Connect, Frame, HANDSHAKE_CAP, Hello, MAX_MAX_FRAME, MIN_MAX_FRAME, NUMBER_LIMIT,
     Opener, Phase, Role, VERSION,
@@ -45,7 +45,6 @@ pub struct Link {
     state: State,
     deadline: Option<Instant>,
     watch: FrameWatch,
-    writes: Writes,
     /// At most two frames of a handshake go out of one side.
     outgoing: [Option<Outgoing>; 2],
 }
@@ -145,7 +144,6 @@ impl Link {
             state,
             deadline: Some(now.saturating_add(HANDSHAKE_TIMEOUT)),
             watch: FrameWatch::default(),
-            writes: Writes::default(),
             outgoing: [None; 2],
         })
     }
@@ -394,19 +392,14 @@ impl Link {
         soonest(self.deadline, self.watch.deadline())
     }
 
-    /// Appends the next frame of the handshake, length and body, and says whether there was one. Its bytes count as queued.
+    /// Appends the next frame of the handshake, length and body, and says whether there was one.
     pub fn poll_transmit(&mut self, out: &mut impl Sink) -> bool {
         let [first, second] = &mut self.outgoing;
         let Some(outgoing) = first.take() else {
             return false;
         };
         *first = second.take();
-        let mut length = Counter::default();
-        self.outgoing_frame(outgoing, |frame| {
-            frame.encode_framed_to(&mut length);
-            frame.encode_framed_to(out);
-        });
-        self.writes.note_queued(length.0);
+        self.outgoing_frame(outgoing, |frame| frame.encode_framed_to(out));
         true
     }
 
@@ -457,36 +450,6 @@ impl Link {
             max_frame: self.settings.max_frame,
             nonce: self.nonce,
         }
-    }
-
-    /// Counts bytes the owner queued for this link beside those of [`poll_transmit`](Self::poll_transmit).
-    pub fn note_queued(&mut self, bytes: usize) {
-        self.writes.note_queued(bytes);
-    }
-
-    /// The driver's transport took so many bytes.
-    pub fn handle_written(&mut self, now: Instant, bytes: usize) {
-        self.writes.handle_written(now, bytes);
-    }
-
-    /// Bytes queued and not yet written.
-    pub const fn queued(&self) -> u64 {
-        self.writes.queued - self.writes.written
-    }
-
-    /// All bytes ever queued: the mark that [`written`](Self::written) passes when they are out.
-    pub const fn queued_total(&self) -> u64 {
-        self.writes.queued
-    }
-
-    /// All bytes ever written.
-    pub const fn written(&self) -> u64 {
-        self.writes.written
-    }
-
-    /// When the transport last took bytes.
-    pub const fn last_written(&self) -> Option<Instant> {
-        self.writes.last
     }
 
     /// The longest body allowed now: 4096 until the link is up, this side's `max_frame` then.

@@ -71,7 +71,6 @@ impl Wire {
                 return brought;
             }
             wire.len = sink.finish().ok()?;
-            from.handle_written(at(1).mono, wire.len);
             let Ok(Split::Frame { body, .. }) = next_frame(&wire.bytes[..wire.len], to.frame_cap())
             else {
                 return None;

@@ -35,7 +35,7 @@ use self::streams::Subscription;
 use self::subscriptions::Wire;
 use self::timers::Timer;
 use crate::action::{Action, Ready};
-use crate::arena::{Arena, Handle};
+use crate::arena::{Arena, inner_handle};
 use crate::counters::FaultCounts;
 use crate::crypto::Profile;
 use crate::inbound::dedup::HeapDedup;
@@ -46,27 +46,6 @@ use crate::table::HeapTable;
 use crate::tags::Tags;
 use crate::time::{Instant, Now};
 use crate::{LinkId, NodeId, RealmId, SubscriptionId, Ticket};
-
-macro_rules! inner_handle {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        struct $name {
-            index: u32,
-            generation: u32,
-        }
-
-        impl Handle for $name {
-            fn from_parts(index: u32, generation: u32) -> Self {
-                Self { index, generation }
-            }
-
-            fn parts(self) -> (u32, u32) {
-                (self.index, self.generation)
-            }
-        }
-    };
-}
 
 inner_handle!(/** One publisher on one topic in one subscription. */ LaneId);
 inner_handle!(/** A topic somebody was heard on. */ TopicId);

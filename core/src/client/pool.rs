@@ -16,8 +16,9 @@ use crate::code::CloseReason;
 use crate::error::LinkError;
 use crate::link::{Binding, Link, LinkSettings, Step};
 use crate::refusal::Misuse;
+use crate::side::{Next, Side};
 use crate::time::{Instant, Now};
-use crate::wire::{Frame, Goodbye, MAX_HEAD, Phase, Role, Split, next_frame, publish_head};
+use crate::wire::{Frame, MAX_HEAD, Phase, Role, publish_head};
 use crate::{LinkId, NodeId, Ticket};
 
 /// The shortest wait before a station is dialled again.
@@ -64,7 +65,7 @@ pub(super) enum Out {
 /// A link as the node sees it.
 #[derive(Debug)]
 pub(super) struct NodeSide {
-    pub(super) link: Link,
+    pub(super) base: Side,
     pub(super) station: StationRef,
     /// What it carries, by the id of the `subscribe`.
     pub(super) wires: BTreeMap<u64, WireId>,
@@ -72,37 +73,28 @@ pub(super) struct NodeSide {
     pub(super) last_id: u64,
     /// Publications its station has not answered.
     pub(super) unanswered: BTreeMap<u64, Ticket>,
-    /// Pongs and the goodbye, which go first.
-    pub(super) first: Vec<u8>,
-    /// Answers its peer asked for, not yet handed out.
-    pub(super) answers: usize,
     pub(super) queue: VecDeque<Out>,
     /// Publications handed out, by the byte count at which they are written.
     pub(super) marks: VecDeque<(u64, Ticket)>,
     /// Bytes handed out, and those of them the transport took.
     handed: u64,
     written: u64,
-    pub(super) closed: bool,
-    ready: bool,
-    armed: Option<Instant>,
 }
 
 impl NodeSide {
     /// Whether something waits that was not announced.
     pub(super) fn take_ready(&mut self) -> bool {
-        let raise = !self.ready && (!self.first.is_empty() || !self.queue.is_empty());
-        self.ready |= raise;
-        raise
+        self.base.take_ready(!self.queue.is_empty())
     }
 
     /// Whether its handshake is over and it was not ended.
     pub(super) fn is_live(&self) -> bool {
-        self.link.is_up() && !self.closed
+        self.base.is_live()
     }
 
     /// The longest object whose `publish` its station reads.
     pub(super) fn longest_publication(&self) -> Option<usize> {
-        let peer = self.link.peer()?;
+        let peer = self.base.peer()?;
         Some((peer.max_frame as usize).saturating_sub(MAX_HEAD))
     }
 
@@ -118,7 +110,7 @@ impl NodeSide {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.first.capacity()
+        self.base.memory()
             + self.queue.capacity() * size_of::<Out>()
             + self.marks.capacity() * size_of::<(u64, Ticket)>()
             + (self.wires.len() + self.unanswered.len()) * 32
@@ -207,25 +199,18 @@ impl Client {
             ..LinkSettings::new(signer.profile(), signer.public_key(), Role::Node)
         };
         let nonce = self.entropy.draw();
-        let mut link = Link::dial(now.mono, settings, dialled.pin, binding, nonce)
+        let link = Link::dial(now.mono, settings, dialled.pin, binding, nonce)
             .map_err(|_| Misuse::LocalNotAllowed)?;
-        let mut first = Vec::new();
-        while link.poll_transmit(&mut first) {}
         let id = self.links.insert(NodeSide {
-            link,
+            base: Side::new(link),
             station,
             wires: BTreeMap::new(),
             last_id: 0,
             unanswered: BTreeMap::new(),
-            first,
-            answers: 0,
             queue: VecDeque::new(),
             marks: VecDeque::new(),
             handed: 0,
             written: 0,
-            closed: false,
-            ready: false,
-            armed: None,
         });
         dialled.dialling = false;
         dialled.link = Some(id);
@@ -239,11 +224,11 @@ impl Client {
 
     fn link_down(&mut self, now: Now, link: LinkId, reason: CloseReason) -> Result<LinkId, Misuse> {
         self.links.get(link).ok_or(Misuse::DeadHandle)?;
-        self.stop_link(now, link, reason);
+        self.stop_link(now, link, reason, None);
         if let Some(side) = self.links.remove(link) {
             if let Some(dialled) = self.stations.get_mut(usize::from(side.station.0)) {
                 dialled.link = None;
-                dialled.last_error = side.link.error().or(dialled.last_error);
+                dialled.last_error = side.base.link.error().or(dialled.last_error);
             }
             self.dial_later(now, side.station);
         }
@@ -262,7 +247,7 @@ impl Client {
     ) -> Result<(), Misuse> {
         let now = self.at(now);
         let side = self.links.get(link).ok_or(Misuse::DeadHandle)?;
-        let detail = side.link.is_up().then_some("");
+        let detail = side.base.farewell();
         self.end_link(now, link, reason, detail);
         Ok(())
     }
@@ -300,21 +285,16 @@ impl Client {
                 input.clear();
                 return Ok(Intake::Open);
             };
-            if side.closed {
-                input.clear();
-                return side.link.error().map_or(Ok(Intake::Open), Err);
-            }
-            let paused = feeds_full_stream || side.answers >= self.config.limits.answers;
-            side.link.handle_paused(now.mono, paused);
-            if paused {
-                return Ok(Intake::Paused);
-            }
-            let Split::Frame { body, taken } = next_frame(input, side.link.frame_cap())? else {
-                side.link.handle_partial(now.mono, !input.is_empty());
-                return Ok(Intake::Open);
+            let answers = self.config.limits.answers;
+            let (body, taken) = match side
+                .base
+                .next(now.mono, feeds_full_stream, answers, input)?
+            {
+                Next::Frame { body, taken } => (body, taken),
+                Next::More => return Ok(Intake::Open),
+                Next::Stop(intake) => return Ok(intake),
             };
-            side.link.handle_partial(now.mono, false);
-            if side.link.is_up() {
+            if side.base.link.is_up() {
                 let frame = Frame::decode(body, Phase::Established)?;
                 self.handle_frame(now, link, &frame)?;
             } else {
@@ -328,8 +308,8 @@ impl Client {
         let Some(side) = self.links.get_mut(link) else {
             return Ok(());
         };
-        let step = side.link.handle_frame(now, body, &*self.config.signer.0);
-        while side.link.poll_transmit(&mut side.first) {}
+        let step = side.base.handshake(now, body, &*self.config.signer.0);
+        side.base.queue_handshake();
         if let Step::Established(_) = step? {
             let station = side.station;
             if let Some(dialled) = self.stations.get_mut(usize::from(station.0)) {
@@ -347,8 +327,7 @@ impl Client {
             Frame::Goodbye(goodbye) => self.end_link(now, link, goodbye.reason, None),
             Frame::Ping(nonce) => {
                 if let Some(side) = self.links.get_mut(link) {
-                    Frame::Pong(nonce).encode_framed(&mut side.first);
-                    side.answers += 1;
+                    side.base.answer(&Frame::Pong(nonce));
                 }
             }
             Frame::Progress(progress) => self.handle_progress(now, link, &progress)?,
@@ -373,19 +352,16 @@ impl Client {
         let Some(side) = self.links.get_mut(link) else {
             return;
         };
-        if side.closed {
+        if side.base.is_closed() {
             return;
         }
-        // The link finds a frame that is not whole in time by itself, and has failed by now. The handshake's own deadline comes first, so it
-        // was up.
-        let goodbye = side.link.is_up() || error == LinkError::FrameTimeout;
-        side.link.fail(error);
+        let goodbye = side.base.fail(error);
         let station = side.station;
         if let Some(dialled) = self.stations.get_mut(usize::from(station.0)) {
             dialled.last_error = Some(error);
         }
         self.counts.links_failed += 1;
-        self.end_link(now, link, error.code(), goodbye.then_some(error.text()));
+        self.end_link(now, link, error.code(), goodbye);
     }
 
     /// Ends a link: what it carried goes, a goodbye is queued where the other side can read one, the driver is told.
@@ -396,32 +372,29 @@ impl Client {
         reason: CloseReason,
         detail: Option<&str>,
     ) {
-        let Some(side) = self.links.get_mut(link) else {
-            return;
-        };
-        if side.closed {
-            return;
+        if self.stop_link(now, link, reason, detail) {
+            self.raise(link);
+            self.actions.push_back(Action::Close { link, reason });
         }
-        if let Some(detail) = detail {
-            Frame::Goodbye(Goodbye { reason, detail }).encode_framed(&mut side.first);
-        }
-        self.stop_link(now, link, reason);
-        self.raise(link);
-        self.actions.push_back(Action::Close { link, reason });
     }
 
-    /// Nothing more comes of this link: its subscriptions are not carried by it, its publications go elsewhere.
-    fn stop_link(&mut self, now: Now, link: LinkId, reason: CloseReason) {
+    /// Nothing more comes of this link: its subscriptions are not carried by it, its publications go elsewhere. False when it had ended.
+    fn stop_link(
+        &mut self,
+        now: Now,
+        link: LinkId,
+        reason: CloseReason,
+        detail: Option<&str>,
+    ) -> bool {
         let Some(side) = self.links.get_mut(link) else {
-            return;
+            return false;
         };
-        if side.closed {
-            return;
+        if side.base.is_closed() {
+            return false;
         }
-        side.closed = true;
+        let armed = side.base.end(reason, detail);
         side.queue.clear();
         side.marks.clear();
-        let armed = side.armed.take();
         let station = side.station;
         let carried = core::mem::take(&mut side.wires);
         let unanswered = core::mem::take(&mut side.unanswered);
@@ -435,16 +408,17 @@ impl Client {
         for ticket in unanswered.into_values() {
             self.link_lost(now, ticket, link);
         }
+        true
     }
 
     /// The transport took so many bytes.
     pub fn handle_written(&mut self, now: Now, link: LinkId, bytes: usize) {
-        let now = self.at(now);
+        self.at(now);
         let Some(side) = self.links.get_mut(link) else {
             return;
         };
-        side.link.handle_written(now.mono, bytes);
-        side.written += bytes as u64;
+        // More than was handed out is not believed.
+        side.written = side.written.saturating_add(bytes as u64).min(side.handed);
         let written = side.written;
         let mut taken = Vec::new();
         while side.marks.front().is_some_and(|(mark, _)| *mark <= written) {
@@ -459,9 +433,7 @@ impl Client {
     pub fn poll_transmit(&mut self, link: LinkId, out: &mut Vec<u8>) -> Option<Transmit> {
         let before = out.len();
         let side = self.links.get_mut(link)?;
-        if !side.first.is_empty() {
-            out.append(&mut side.first);
-            side.answers = 0;
+        if side.base.take_first(out) {
             let head = out.len() - before;
             side.handed += head as u64;
             return Some(Transmit {
@@ -496,7 +468,7 @@ impl Client {
                 tail: 0,
             });
         }
-        side.ready = false;
+        side.base.drained();
         None
     }
 
@@ -504,17 +476,9 @@ impl Client {
         let Some(side) = self.links.get_mut(link) else {
             return;
         };
-        let Some(at) = side.link.poll_timeout() else {
-            return;
-        };
-        match side.armed {
-            // One that moved back stays where it is and is looked at early.
-            Some(armed) if armed <= at => {}
-            armed => {
-                side.armed = Some(at);
-                self.disarm(armed, Timer::Link(link));
-                self.timers.insert((at, Timer::Link(link)));
-            }
+        if let Some((armed, at)) = side.base.rearm() {
+            self.disarm(armed, Timer::Link(link));
+            self.timers.insert((at, Timer::Link(link)));
         }
     }
 
@@ -522,8 +486,7 @@ impl Client {
         let Some(side) = self.links.get_mut(link) else {
             return;
         };
-        side.armed = None;
-        match side.link.handle_timeout(now.mono) {
+        match side.base.handle_timeout(now.mono) {
             Ok(()) => self.arm_link(link),
             Err(error) => self.fail_link(now, link, error),
         }

@@ -119,7 +119,7 @@ impl Client {
                     (None, Some(until)) => LinkState::Waiting { until },
                     (None, None) => LinkState::Dialling,
                 },
-                peer: side.and_then(|side| side.link.peer()).map(|peer| peer.id),
+                peer: side.and_then(|side| side.base.peer()).map(|peer| peer.id),
                 unanswered: side.map_or(0, |side| side.unanswered.len()),
                 last_end: dialled.last_end,
                 last_error: dialled.last_error,

@@ -146,22 +146,30 @@ impl Client {
             filter: &wire.filter,
             resume: None,
         }));
+        let unread = side.base.unread(now.mono);
         self.timers.insert((
             now.mono.saturating_add(ANSWER_PATIENCE),
-            Timer::Subscribe(link, number),
+            Timer::Subscribe(link, number, unread),
         ));
         self.raise(link);
     }
 
-    /// A station had its time to answer a subscription. One that did not is no station to rely on.
-    pub(super) fn subscribe_timeout(&mut self, now: Now, link: LinkId, number: u64) {
-        let Some(wire) = self
-            .links
-            .get(link)
-            .and_then(|side| side.wires.get(&number))
-        else {
+    /// A station had its time to answer a subscription. One that did not is no station to rely on. `before`: how long its link had not been
+    /// read when this deadline was set; an answer may wait behind what this node does not read.
+    pub(super) fn subscribe_timeout(
+        &mut self,
+        now: Now,
+        link: LinkId,
+        number: u64,
+        before: Duration,
+    ) {
+        let Some(side) = self.links.get(link) else {
             return;
         };
+        let Some(wire) = side.wires.get(&number) else {
+            return;
+        };
+        let unread = side.base.unread(now.mono);
         let carries = |carrier: &Carrier| carrier.link == link;
         if self
             .wires
@@ -170,11 +178,10 @@ impl Client {
         {
             return;
         }
-        if self.feeds_full_stream(link) {
-            // Its answer may wait behind what this node does not read.
+        if unread > before {
             self.timers.insert((
-                now.mono.saturating_add(ANSWER_PATIENCE),
-                Timer::Subscribe(link, number),
+                now.mono.saturating_add(unread - before),
+                Timer::Subscribe(link, number, unread),
             ));
             return;
         }
@@ -279,13 +286,13 @@ impl Client {
             self.forget_lanes(id);
             self.end_stream(id, EndReason::Closed);
         }
-        let links: Vec<(LinkId, bool)> = self
+        let links: Vec<(LinkId, Option<&str>)> = self
             .links
             .iter()
-            .map(|(link, side)| (link, side.link.is_up()))
+            .map(|(link, side)| (link, side.base.farewell()))
             .collect();
-        for (link, up) in links {
-            self.end_link(now, link, CloseReason::Normal, up.then_some(""));
+        for (link, detail) in links {
+            self.end_link(now, link, CloseReason::Normal, detail);
         }
         self.settle_all();
     }

@@ -22,8 +22,8 @@ pub(super) enum Timer {
     Lane(LaneId),
     /// A handshake or a frame that is not whole.
     Link(LinkId),
-    /// A subscription its station has not answered.
-    Subscribe(LinkId, u64),
+    /// A subscription its station has not answered, and how long its link had not been read.
+    Subscribe(LinkId, u64, Duration),
     /// What is remembered may have expired.
     Sweep,
     /// A publication nobody answered.
@@ -55,7 +55,7 @@ impl Client {
                 Timer::Episode(subscription) => self.episode_timeout(now, subscription),
                 Timer::Lane(lane) => self.lane_timeout(now, lane),
                 Timer::Link(link) => self.link_timeout(now, link),
-                Timer::Subscribe(link, id) => self.subscribe_timeout(now, link, id),
+                Timer::Subscribe(link, id, unread) => self.subscribe_timeout(now, link, id, unread),
                 Timer::Sweep => {
                     self.sweeping = false;
                     self.dedup.sweep(now, SWEEP_ENTRIES);

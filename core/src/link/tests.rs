@@ -406,23 +406,6 @@ fn draining_late_changes_no_byte() {
 }
 
 #[test]
-fn writes_are_counted_and_more_than_was_queued_is_not_believed() {
-    let mut d = dialler();
-    let mut slice = [0; 128];
-    let mut sink = SliceSink::new(&mut slice);
-    assert!(d.poll_transmit(&mut sink));
-    let opener = sink.finish().unwrap();
-    assert!(opener > PREFIX);
-    d.note_queued(100);
-    assert_eq!(d.queued(), opener as u64 + 100);
-    d.handle_written(Instant::from_millis(5), 50);
-    assert_eq!((d.written(), d.queued()), (50, opener as u64 + 50));
-    assert_eq!(d.last_written(), Some(Instant::from_millis(5)));
-    d.handle_written(Instant::from_millis(6), usize::MAX);
-    assert_eq!((d.written(), d.queued()), (d.queued_total(), 0));
-}
-
-#[test]
 fn any_bytes_are_judged_without_a_panic() {
     let mut rng = crate::Seed::new([3; 32]).fork("link");
     let good = sent(&mut dialler()).unwrap();

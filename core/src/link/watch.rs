@@ -1,4 +1,4 @@
-//! The two small books of a link: how long a frame has been on its way, and how many bytes were written.
+//! How long a frame has been on its way.
 //!
 //! Decides: when a frame has taken too long. Leaves to others: reading and writing. Believes: the monotonic clock. Bounded by: a few words.
 
@@ -49,25 +49,5 @@ impl FrameWatch {
     pub(super) fn deadline(&self) -> Option<Instant> {
         let partial = self.partial?;
         Some(partial.since?.saturating_add(partial.left))
-    }
-}
-
-/// Bytes handed out and bytes the driver reported as taken.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Writes {
-    pub(super) queued: u64,
-    pub(super) written: u64,
-    pub(super) last: Option<Instant>,
-}
-
-impl Writes {
-    pub(super) fn note_queued(&mut self, bytes: usize) {
-        self.queued = self.queued.saturating_add(bytes as u64);
-    }
-
-    /// More than was handed out is not believed.
-    pub(super) fn handle_written(&mut self, now: Instant, bytes: usize) {
-        self.written = self.written.saturating_add(bytes as u64).min(self.queued);
-        self.last = Some(now);
     }
 }

@@ -12,8 +12,9 @@ use crate::action::{Action, Intake};
 use crate::code::{CloseReason, HandshakeRefusal};
 use crate::error::LinkError;
 use crate::link::Step;
+use crate::side::Next;
 use crate::time::Now;
-use crate::wire::{Frame, Goodbye, Phase, Role, Split, next_frame};
+use crate::wire::{Frame, Phase, Role};
 
 impl Station {
     /// Takes whole frames off the front of `input` and leaves the rest.
@@ -48,21 +49,13 @@ impl Station {
                 input.clear();
                 return Ok(Intake::Open);
             };
-            if side.closed {
-                input.clear();
-                return side.link.error().map_or(Ok(Intake::Open), Err);
-            }
-            let paused = side.answers >= self.config.limits.answers;
-            side.link.handle_paused(now.mono, paused);
-            if paused {
-                return Ok(Intake::Paused);
-            }
-            let Split::Frame { body, taken } = next_frame(input, side.link.frame_cap())? else {
-                side.link.handle_partial(now.mono, !input.is_empty());
-                return Ok(Intake::Open);
+            let answers = self.config.limits.answers;
+            let (body, taken) = match side.base.next(now.mono, false, answers, input)? {
+                Next::Frame { body, taken } => (body, taken),
+                Next::More => return Ok(Intake::Open),
+                Next::Stop(intake) => return Ok(intake),
             };
-            side.link.handle_partial(now.mono, false);
-            if side.link.is_up() {
+            if side.base.link.is_up() {
                 let frame = Frame::decode(body, Phase::Established)?;
                 self.handle_frame(now, link, &frame)?;
             } else {
@@ -77,19 +70,19 @@ impl Station {
             return Ok(());
         };
         let signer = &*self.config.signer.0;
-        let step = side.link.handle_frame(now, body, signer);
+        let step = side.base.handshake(now, body, signer);
         let result = match step {
             Ok(Step::Verified(_)) if self.draining => {
-                Err(side.link.refuse(HandshakeRefusal::Draining))
+                Err(side.base.link.refuse(HandshakeRefusal::Draining))
             }
             // Stations meet through their own list of peers; this one has none.
             Ok(Step::Verified(peer)) if peer.role == Role::Station => {
-                Err(side.link.refuse(HandshakeRefusal::NotAccepted))
+                Err(side.base.link.refuse(HandshakeRefusal::NotAccepted))
             }
-            Ok(Step::Verified(_)) => side.link.admit(signer),
+            Ok(Step::Verified(_)) => side.base.link.admit(signer),
             other => other.map(|_| ()),
         };
-        while side.link.poll_transmit(&mut side.out) {}
+        side.base.queue_handshake();
         result
     }
 
@@ -133,22 +126,18 @@ impl Station {
 
     /// Queues an answer; it goes before events.
     pub(super) fn answer(&mut self, link: LinkId, frame: &Frame<'_>) {
-        if let Some(side) = self.links.get_mut(link)
-            && !side.closed
-        {
-            frame.encode_framed(&mut side.out);
-            side.answers += 1;
+        if let Some(side) = self.links.get_mut(link) {
+            side.base.answer(frame);
         }
         self.raise(link);
     }
 
     /// The transport took so many bytes: readers moved on, so publishers may be answered.
-    pub fn handle_written(&mut self, now: Now, link: LinkId, bytes: usize) {
+    pub fn handle_written(&mut self, now: Now, link: LinkId, _bytes: usize) {
         let now = self.at(now);
         let Some(side) = self.links.get_mut(link) else {
             return;
         };
-        side.link.handle_written(now.mono, bytes);
         let moved = core::mem::take(&mut side.moved);
         for topic in moved {
             self.release(now, topic);
@@ -160,16 +149,12 @@ impl Station {
         let Some(side) = self.links.get_mut(link) else {
             return;
         };
-        if side.closed {
+        if side.base.is_closed() {
             return;
         }
-        // The link finds a frame that is not whole in time by itself, and has failed by now. The handshake's own deadline comes first, so it
-        // was up.
-        let goodbye = side.link.is_up() || error == LinkError::FrameTimeout;
-        side.link.fail(error);
-        while side.link.poll_transmit(&mut side.out) {}
+        let goodbye = side.base.fail(error);
         self.counts.links_failed += 1;
-        self.end_link(now, link, error.code(), goodbye.then_some(error.text()));
+        self.end_link(now, link, error.code(), goodbye);
     }
 
     /// Ends a link: its subscriptions go, a goodbye is queued where the other side can read one, the driver is told.
@@ -180,27 +165,36 @@ impl Station {
         reason: CloseReason,
         detail: Option<&str>,
     ) {
+        if self.stop_link(now, link, reason, detail) {
+            self.raise(link);
+            self.actions.push_back(Action::Close { link, reason });
+        }
+    }
+
+    /// Nothing more comes of this link. False when it had ended.
+    pub(super) fn stop_link(
+        &mut self,
+        now: Now,
+        link: LinkId,
+        reason: CloseReason,
+        detail: Option<&str>,
+    ) -> bool {
         self.end_subscriptions(now, link);
         let Some(side) = self.links.get_mut(link) else {
-            return;
+            return false;
         };
-        if side.closed {
-            return;
+        if side.base.is_closed() {
+            return false;
         }
-        side.closed = true;
-        if let Some(detail) = detail {
-            Frame::Goodbye(Goodbye { reason, detail }).encode_framed(&mut side.out);
-        }
-        let armed = side.armed.take();
+        let armed = side.base.end(reason, detail);
         self.disarm(armed, Timer::Link(link));
-        self.raise(link);
-        self.actions.push_back(Action::Close { link, reason });
+        true
     }
 }
 
 impl StationSide {
     /// Whether its handshake is over and it was not ended.
     pub(super) fn is_live(&self) -> bool {
-        self.link.is_up() && !self.closed
+        self.base.is_live()
     }
 }

@@ -29,7 +29,7 @@ pub use self::status::{StationLink, StationStatus};
 use self::timers::Timer;
 use self::topics::Topics;
 use crate::action::{Action, LinkEvent, Ready};
-use crate::arena::{Arena, Handle};
+use crate::arena::{Arena, inner_handle};
 use crate::code::CloseReason;
 use crate::counters::FaultCounts;
 use crate::crypto::Profile;
@@ -38,44 +38,19 @@ use crate::link::{Binding, Link, LinkSettings};
 use crate::publishers::Publishers;
 use crate::refusal::Misuse;
 use crate::rng::{Entropy, Seed};
+use crate::side::Side;
 use crate::tags::Tags;
 use crate::time::{Instant, Now};
 use crate::wire::Role;
 use crate::{LinkId, NodeId, RealmId};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ReaderId {
-    index: u32,
-    generation: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct TopicId {
-    index: u32,
-    generation: u32,
-}
-
-macro_rules! inner_handle {
-    ($name:ident) => {
-        impl Handle for $name {
-            fn from_parts(index: u32, generation: u32) -> Self {
-                Self { index, generation }
-            }
-
-            fn parts(self) -> (u32, u32) {
-                (self.index, self.generation)
-            }
-        }
-    };
-}
-
-inner_handle!(ReaderId);
-inner_handle!(TopicId);
+inner_handle!(/** A subscription of a link. */ ReaderId);
+inner_handle!(/** A topic with a ring. */ TopicId);
 
 /// A link as the station sees it.
 #[derive(Debug)]
 struct StationSide {
-    link: Link,
+    base: Side,
     /// Its subscriptions by the `id` of their `subscribe`.
     readers: BTreeMap<u64, ReaderId>,
     filters: usize,
@@ -83,22 +58,12 @@ struct StationSide {
     last_id: u64,
     /// Publications not answered yet.
     unanswered: usize,
-    /// Whole frames that go before events: answers, pongs, goodbye.
-    out: Vec<u8>,
-    /// How many of them its peer has asked for.
-    answers: usize,
     /// Publications for this link alone, with the subscription each is for.
     ones: VecDeque<(u64, Bytes)>,
     /// Its subscriptions with something to read, in turn.
     round: VecDeque<ReaderId>,
-    /// `Ready` was raised and not yet drained.
-    ready: bool,
-    /// It ended; only what is in `out` may still go.
-    closed: bool,
     /// Topics its readers read from since the last write was reported.
     moved: Vec<TopicId>,
-    /// The deadline in the timer index.
-    armed: Option<Instant>,
 }
 
 /// A relay. See the module's text.
@@ -209,10 +174,10 @@ impl Station {
             LinkEvent::Up {
                 dialled: Some(_), ..
             } => Err(Misuse::NotDialled),
-            LinkEvent::Down { link, .. } => {
-                self.end_subscriptions(now, link);
-                let side = self.links.remove(link).ok_or(Misuse::DeadHandle)?;
-                self.disarm(side.armed, Timer::Link(link));
+            LinkEvent::Down { link, reason } => {
+                self.links.get(link).ok_or(Misuse::DeadHandle)?;
+                self.stop_link(now, link, reason, None);
+                self.links.remove(link);
                 Ok(link)
             }
         }
@@ -236,19 +201,14 @@ impl Station {
         let link = Link::accept(now.mono, settings, binding, nonce)
             .map_err(|_| Misuse::LocalNotAllowed)?;
         let id = self.links.insert(StationSide {
-            link,
+            base: Side::new(link),
             readers: BTreeMap::new(),
             filters: 0,
             last_id: 0,
             unanswered: 0,
-            out: Vec::new(),
-            answers: 0,
             ones: VecDeque::new(),
             round: VecDeque::new(),
-            ready: false,
-            closed: false,
             moved: Vec::new(),
-            armed: None,
         });
         self.arm_link(id);
         Ok(id)
@@ -266,7 +226,7 @@ impl Station {
     ) -> Result<(), Misuse> {
         let now = self.at(now);
         let side = self.links.get(link).ok_or(Misuse::DeadHandle)?;
-        let detail = side.link.is_up().then_some("");
+        let detail = side.base.farewell();
         self.end_link(now, link, reason, detail);
         Ok(())
     }
@@ -275,13 +235,13 @@ impl Station {
     pub fn close(&mut self, now: Now) {
         let now = self.at(now);
         self.draining = true;
-        let links: Vec<(LinkId, bool)> = self
+        let links: Vec<(LinkId, Option<&str>)> = self
             .links
             .iter()
-            .map(|(link, side)| (link, side.link.is_up()))
+            .map(|(link, side)| (link, side.base.farewell()))
             .collect();
-        for (link, up) in links {
-            self.end_link(now, link, CloseReason::Draining, up.then_some(""));
+        for (link, detail) in links {
+            self.end_link(now, link, CloseReason::Draining, detail);
         }
     }
 
@@ -298,10 +258,10 @@ impl Station {
     /// Says once that there is something to send.
     fn raise(&mut self, link: LinkId) {
         if let Some(side) = self.links.get_mut(link)
-            && !side.ready
-            && !(side.out.is_empty() && side.ones.is_empty() && side.round.is_empty())
+            && side
+                .base
+                .take_ready(!side.ones.is_empty() || !side.round.is_empty())
         {
-            side.ready = true;
             self.actions.push_back(Action::Ready(Ready::Link(link)));
         }
     }

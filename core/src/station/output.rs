@@ -19,12 +19,7 @@ impl Station {
     pub fn poll_transmit(&mut self, link: LinkId, out: &mut Vec<u8>) -> Option<Transmit> {
         let before = out.len();
         let side = self.links.get_mut(link)?;
-        if !side.out.is_empty() {
-            out.append(&mut side.out);
-            side.answers = 0;
-            if side.out.capacity() > 64 * 1024 {
-                side.out = Vec::new();
-            }
+        if side.base.take_first(out) {
             return Some(Transmit {
                 head: out.len() - before,
                 body: Bytes::new(),
@@ -62,7 +57,7 @@ impl Station {
             }
         }
         if let Some(side) = self.links.get_mut(link) {
-            side.ready = false;
+            side.base.drained();
         }
         None
     }
@@ -70,7 +65,7 @@ impl Station {
     /// Writes one frame of a subscription's stream. Its `progress` has its place before what is unread.
     fn write_next(&mut self, link: LinkId, id: ReaderId, out: &mut Vec<u8>) -> Option<Bytes> {
         let side = self.links.get_mut(link)?;
-        let longest = topics::longest_object(side.link.peer()?.max_frame);
+        let longest = topics::longest_object(side.base.peer()?.max_frame);
         let reader = self.readers.get_mut(id)?;
         let now = self.now.mono;
         if core::mem::take(&mut reader.progress_due) {

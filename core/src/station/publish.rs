@@ -58,7 +58,7 @@ impl Station {
             return self.refuse(link, id, PublishRefusal::WindowFull, Some(window as u64));
         }
         side.unanswered += 1;
-        let publisher = side.link.peer().map(|peer| peer.id);
+        let publisher = side.base.peer().map(|peer| peer.id);
         let outcome = self.judge_publish(now, publisher, frame);
         match outcome {
             Ok(Admission::Admitted(topic)) => {
@@ -235,7 +235,7 @@ impl Station {
                 continue;
             };
             let fits = side
-                .link
+                .base
                 .peer()
                 .is_some_and(|peer| length <= topics::longest_object(peer.max_frame));
             if fits && side.is_live() && side.ones.len() < self.config.limits.ones_per_link {

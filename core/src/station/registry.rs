@@ -411,7 +411,7 @@ impl Station {
     pub fn purge(&mut self, now: Now, node: NodeId) -> usize {
         let now = self.at(now);
         let of_node = |(id, side): (LinkId, &super::StationSide)| {
-            (side.link.peer().map(|peer| peer.id) == Some(node)).then(|| {
+            (side.base.peer().map(|peer| peer.id) == Some(node)).then(|| {
                 let ids: Vec<u64> = side.readers.keys().copied().collect();
                 (id, ids)
             })

@@ -76,8 +76,8 @@ impl Station {
                 .iter()
                 .map(|(link, side)| StationLink {
                     link,
-                    peer: side.link.peer().map(|peer| peer.id),
-                    role: side.link.peer().map(|peer| peer.role),
+                    peer: side.base.peer().map(|peer| peer.id),
+                    role: side.base.peer().map(|peer| peer.role),
                     subscriptions: side.readers.len(),
                     unanswered: side.unanswered,
                 })
@@ -185,7 +185,7 @@ impl Station {
 
 impl super::StationSide {
     fn memory(&self) -> usize {
-        self.out.capacity()
+        self.base.memory()
             + self.round.capacity() * 8
             + self.moved.capacity() * 8
             + self.readers.len() * 48

@@ -62,8 +62,7 @@ impl Station {
         let Some(side) = self.links.get_mut(link) else {
             return;
         };
-        side.armed = None;
-        match side.link.handle_timeout(now.mono) {
+        match side.base.handle_timeout(now.mono) {
             Ok(()) => self.arm_link(link),
             Err(error) => self.fail_link(now, link, error),
         }
@@ -107,21 +106,14 @@ impl Station {
             .insert((now.mono.saturating_add(SWEEP_EVERY), Timer::Sweep));
     }
 
-    /// Puts a link's own deadline into the index. A deadline that moved back stays where it is and is looked at early.
+    /// Puts a link's own deadline into the index.
     pub(super) fn arm_link(&mut self, link: LinkId) {
         let Some(side) = self.links.get_mut(link) else {
             return;
         };
-        let Some(at) = side.link.poll_timeout() else {
-            return;
-        };
-        match side.armed {
-            Some(armed) if armed <= at => {}
-            armed => {
-                side.armed = Some(at);
-                self.disarm(armed, Timer::Link(link));
-                self.timers.insert((at, Timer::Link(link)));
-            }
+        if let Some((armed, at)) = side.base.rearm() {
+            self.disarm(armed, Timer::Link(link));
+            self.timers.insert((at, Timer::Link(link)));
         }
     }
 

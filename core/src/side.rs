@@ -1,0 +1,221 @@
+//! This side of one link, as both large machines keep it: the frame that comes next, what goes first, the deadline in their index.
+//!
+//! Decides: when a link is not read, which answers go before everything else, what an end leaves to be written. Leaves to others: what
+//! frames mean, and the index of deadlines: every change of it is a returned value. Believes: mono. Bounded by: the answers allowed.
+
+use alloc::vec::Vec;
+
+use bytes::BytesMut;
+
+use crate::action::Intake;
+use crate::code::CloseReason;
+use crate::crypto::Signer;
+use crate::error::LinkError;
+use crate::link::{Link, Peer, Step};
+use crate::time::{Duration, Instant, Now};
+use crate::wire::{Frame, Goodbye, Split, next_frame};
+
+/// What went out once does not keep more room than this.
+const KEPT: usize = 64 * 1024;
+
+/// What is at the front of a read buffer.
+#[derive(Debug)]
+pub(crate) enum Next<'a> {
+    /// A whole frame. Take `taken` bytes off the buffer when it was handled.
+    Frame { body: &'a [u8], taken: usize },
+    /// Less than a frame.
+    More,
+    /// Nothing may be taken now.
+    Stop(Intake),
+}
+
+/// A link with its bookkeeping.
+#[derive(Debug)]
+pub(crate) struct Side {
+    pub(crate) link: Link,
+    /// Whole frames that go before everything else: the handshake, answers, pongs, the goodbye.
+    first: Vec<u8>,
+    /// How many of them its peer has asked for.
+    answers: usize,
+    /// `Ready` was raised and not yet drained.
+    ready: bool,
+    /// It ended; only what is in `first` may still go.
+    closed: bool,
+    /// The deadline in the owner's index.
+    armed: Option<Instant>,
+    /// How long it was not read, and since when it is not.
+    unread: Duration,
+    unread_since: Option<Instant>,
+}
+
+impl Side {
+    pub(crate) fn new(link: Link) -> Self {
+        let mut side = Self {
+            link,
+            first: Vec::new(),
+            answers: 0,
+            ready: false,
+            closed: false,
+            armed: None,
+            unread: Duration::ZERO,
+            unread_since: None,
+        };
+        side.queue_handshake();
+        side
+    }
+
+    /// Whether its handshake is over and it was not ended.
+    pub(crate) fn is_live(&self) -> bool {
+        self.link.is_up() && !self.closed
+    }
+
+    /// Whether it was ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Who is at the other end.
+    pub(crate) fn peer(&self) -> Option<&Peer> {
+        self.link.peer()
+    }
+
+    /// What to say at an end without a fault, when the other side can read it.
+    pub(crate) fn farewell(&self) -> Option<&'static str> {
+        self.link.is_up().then_some("")
+    }
+
+    /// The frame at the front of `input`, unless the link ended, its peer does not read `answers` answers, or the owner has `held` it.
+    pub(crate) fn next<'a>(
+        &mut self,
+        now: Instant,
+        held: bool,
+        answers: usize,
+        input: &'a mut BytesMut,
+    ) -> Result<Next<'a>, LinkError> {
+        if self.closed {
+            input.clear();
+            return self.link.error().map_or(Ok(Next::Stop(Intake::Open)), Err);
+        }
+        let paused = held || self.answers >= answers;
+        self.pause(now, paused);
+        if paused {
+            return Ok(Next::Stop(Intake::Paused));
+        }
+        let buffered = !input.is_empty();
+        match next_frame(input, self.link.frame_cap())? {
+            Split::Frame { body, taken } => {
+                self.link.handle_partial(now, false);
+                Ok(Next::Frame { body, taken })
+            }
+            Split::More(_) => {
+                self.link.handle_partial(now, buffered);
+                Ok(Next::More)
+            }
+        }
+    }
+
+    /// Says whether this side reads it.
+    pub(crate) fn pause(&mut self, now: Instant, paused: bool) {
+        self.link.handle_paused(now, paused);
+        if paused {
+            self.unread_since.get_or_insert(now);
+        } else if let Some(since) = self.unread_since.take() {
+            self.unread += now.saturating_since(since);
+        }
+    }
+
+    /// How long it was not read until now.
+    pub(crate) fn unread(&self, now: Instant) -> Duration {
+        let current = self.unread_since.map(|since| now.saturating_since(since));
+        self.unread.saturating_add(current.unwrap_or_default())
+    }
+
+    /// Takes a frame of the handshake. Call [`queue_handshake`](Self::queue_handshake) after.
+    pub(crate) fn handshake(
+        &mut self,
+        now: Now,
+        body: &[u8],
+        signer: &dyn Signer,
+    ) -> Result<Step, LinkError> {
+        self.link.handle_frame(now, body, signer)
+    }
+
+    /// Queues what the handshake has to say.
+    pub(crate) fn queue_handshake(&mut self) {
+        while self.link.poll_transmit(&mut self.first) {}
+    }
+
+    /// Queues an answer.
+    pub(crate) fn answer(&mut self, frame: &Frame<'_>) {
+        if !self.closed {
+            frame.encode_framed(&mut self.first);
+            self.answers += 1;
+        }
+    }
+
+    /// Moves what goes first to `out`; false when there is nothing.
+    pub(crate) fn take_first(&mut self, out: &mut Vec<u8>) -> bool {
+        if self.first.is_empty() {
+            return false;
+        }
+        out.append(&mut self.first);
+        self.answers = 0;
+        if self.first.capacity() > KEPT {
+            self.first = Vec::new();
+        }
+        true
+    }
+
+    /// Whether something waits, here or (`more`) at its owner, that was not announced. It counts as announced from now on.
+    pub(crate) fn take_ready(&mut self, more: bool) -> bool {
+        let raise = !self.ready && (more || !self.first.is_empty());
+        self.ready |= raise;
+        raise
+    }
+
+    /// Everything was handed out.
+    pub(crate) fn drained(&mut self) {
+        self.ready = false;
+    }
+
+    /// Ends the link itself for a fault found here. What to say in the goodbye, where the other side can read one.
+    pub(crate) fn fail(&mut self, error: LinkError) -> Option<&'static str> {
+        // The link finds a frame that is not whole in time by itself, and has failed by now. The handshake's own deadline comes first, so it
+        // was up.
+        let goodbye = self.link.is_up() || error == LinkError::FrameTimeout;
+        self.link.fail(error);
+        self.queue_handshake();
+        goodbye.then_some(error.text())
+    }
+
+    /// Nothing more comes of it; `detail` goes into a goodbye. The deadline to be taken out of the index. Once.
+    pub(crate) fn end(&mut self, reason: CloseReason, detail: Option<&str>) -> Option<Instant> {
+        if let Some(detail) = detail
+            && !self.closed
+        {
+            Frame::Goodbye(Goodbye { reason, detail }).encode_framed(&mut self.first);
+        }
+        self.closed = true;
+        self.armed.take()
+    }
+
+    /// The deadline to take out of the index and the one to put in, when they changed. One that moved back stays where it is and is looked
+    /// at early.
+    pub(crate) fn rearm(&mut self) -> Option<(Option<Instant>, Instant)> {
+        let at = self.link.poll_timeout()?;
+        if self.armed.is_some_and(|armed| armed <= at) {
+            return None;
+        }
+        Some((self.armed.replace(at), at))
+    }
+
+    /// The deadline in the index has come.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) -> Result<(), LinkError> {
+        self.armed = None;
+        self.link.handle_timeout(now)
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        self.first.capacity()
+    }
+}
