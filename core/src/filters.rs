@@ -1,6 +1,6 @@
 //! Filters by their segments: which of many match a topic.
 //!
-//! Decides: what matches (WIRE.md section 7), as [`topic::matches`](crate::topic::matches) does for one. Leaves to others: what a filter
+//! Decides: what matches (WIRE.md section 7), as [`topic::matches`] does for one. Leaves to others: what a filter
 //! stands for. Believes: no clock. Bounded by: what is put in. A look-up visits at most one node for each beginning of a filter that
 //! matches a beginning of the topic, so filters that share nothing with the topic cost nothing.
 
