@@ -119,6 +119,19 @@ def dedup():
         (11, NOW, fact("r0", end, "r"), "new"),
         (12, NOW, fact("p0", end, "p"), "duplicate"),
     )
+    # On as many topics, each numbering under a tag of its own.
+    many = [(n, NOW, fact(f"p{n}", end, "p", tag=n), "new" if n < 7 else "full") for n in range(12)]
+    trace(
+        "one_publisher_under_many_tags_is_held_to_its_quarter",
+        12,
+        *many,
+        *((n, NOW, fact(f"q{n}", end, "q", tag=n), "new" if n < 15 else "full") for n in range(12, 17)),
+        (17, NOW, fact("p", end, "p", tag=99), "full"),
+        (18, NOW, fact("r0", end, "r", tag=0), "new"),
+        (19, NOW, fact("r1", end, "r", tag=0), "new"),
+        (20, NOW, fact("s0", end, "s", tag=14), "full"),
+        (21, NOW, fact("p6", end, "p", tag=6), "duplicate"),
+    )
     for capacity, quarter in ((1, 1), (2, 1), (3, 1), (5, 2), (8, 2)):
         half = capacity // 2 + 1
         most = [(n, NOW, fact(f"p{n}", end, "p"), "new") for n in range(half)]

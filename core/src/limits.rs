@@ -4,6 +4,8 @@
 //! Believes: no clock. Bounded by: [`ClientLimits::worst_case_bytes`], [`StationLimits::worst_case_bytes`], which tests hold against
 //! what the machines report.
 
+use crate::inbound::dedup::SHARES;
+
 /// The bounds of a [`crate::Client`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -68,8 +70,8 @@ fn sum(lines: &[(usize, usize)]) -> usize {
 
 /// Bytes of tables that are there before anything is in them, and that growing in steps may leave unused.
 const FLOOR: usize = 64 * 1024;
-/// Counters a dedup keeps for its publishers, at most.
-const DEDUP_COUNTERS: usize = (1 << 16) * 4;
+/// Counters a dedup keeps for its publishers' shares.
+const DEDUP_COUNTERS: usize = SHARES * 4;
 /// The longest topic, in bytes.
 const TOPIC: usize = 512;
 

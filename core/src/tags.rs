@@ -2,8 +2,11 @@
 //!
 //! Decides: which tag a numbering has, and whether the memory of one of its publications was given up early. Leaves to others: whether it
 //! may be (the station's contiguous admission, the client's lanes). Believes: both clocks, and of the two the one that says last that a
-//! numbering's last publication has expired. Bounded by: 65,536 numberings at most; a place that is used again has another tag, so that a tag
-//! never answers for another numbering.
+//! numbering's last publication has expired. Bounded by: 65,536 numberings at most.
+//!
+//! A place that is used again has another tag, so that a tag never answers for another numbering. One whose tags are used up rests until
+//! nothing can be remembered under any of them. Where no place is left a numbering gets the tag that names none: its memory is whole and lasts
+//! as long as it should, it only is never given up early.
 
 use alloc::vec::Vec;
 
@@ -14,20 +17,83 @@ use crate::time::{Duration, Instant, Now, WallMs};
 /// Rows that may be kept without being used.
 const SLACK: usize = 16;
 
+/// The tag that names no numbering.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// The generation of a place that rests; no tag has it.
+const RESTING: u16 = u16::MAX;
+
+/// How long after their ends a dedup may still hold entries: its grain, and time to look at all that are due.
+const REST: Duration = Duration::from_secs(600);
+
+/// When the last of some publications expires: on the wall, and when as much monotonic time has gone by as it had left.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    wall: WallMs,
+    mono: Instant,
+}
+
+impl End {
+    const NEVER_USED: Self = Self {
+        wall: WallMs::new(0),
+        mono: Instant::ORIGIN,
+    };
+
+    fn max(self, other: Self) -> Self {
+        Self {
+            wall: self.wall.max(other.wall),
+            mono: self.mono.max(other.mono),
+        }
+    }
+
+    fn is_over(self, now: Now) -> bool {
+        now.wall > self.wall && now.mono >= self.mono
+    }
+
+    /// Nothing is remembered of them any more.
+    fn is_long_over(self, now: Now) -> bool {
+        now.wall > self.wall && now.mono >= self.mono.saturating_add(REST)
+    }
+}
+
 #[derive(Debug)]
 struct Row<K, P> {
     key: K,
     kept: P,
+    /// Of the tag it has, or will have when it is used again.
     generation: u16,
     /// Up to this seq, memory may be gone: what comes again there is a copy.
     given_up: u64,
     /// Used since the hand last passed.
     used: bool,
-    /// When its last publication expires: on the wall, and when as much monotonic time has gone by as it had left.
-    until: WallMs,
-    until_mono: Instant,
+    end: End,
+    /// Of those that had this place before.
+    before: End,
     /// It is in the index.
     live: bool,
+}
+
+impl<K, P: Default> Row<K, P> {
+    fn new(key: K, generation: u16, before: End) -> Self {
+        Self {
+            key,
+            kept: P::default(),
+            generation,
+            given_up: 0,
+            used: true,
+            end: End::NEVER_USED,
+            before,
+            live: true,
+        }
+    }
+
+    /// Ends the numbering. Answers whether the place can be used again.
+    fn finish(&mut self) -> bool {
+        self.live = false;
+        self.before = self.before.max(self.end);
+        self.generation = self.generation.saturating_add(1);
+        self.generation < RESTING
+    }
 }
 
 /// Numberings by key, each with a tag and what its owner keeps for it.
@@ -35,12 +101,14 @@ struct Row<K, P> {
 pub(crate) struct Tags<K, P> {
     index: HeapTable<K, u16>,
     rows: Vec<Row<K, P>>,
-    /// Places of rows that are not live.
+    /// Places of rows that are neither live nor resting.
     free: Vec<u16>,
     capacity: usize,
     hand: usize,
-    /// Above the generation of every row that was given back.
+    /// Where the generations of a place begin that was given back: above all it had.
     generation: u16,
+    /// Of all that had places that were given back.
+    before: End,
 }
 
 impl<K: TableKey + Copy, P: Default> Tags<K, P> {
@@ -53,15 +121,18 @@ impl<K: TableKey + Copy, P: Default> Tags<K, P> {
             capacity,
             hand: 0,
             generation: 0,
+            before: End::NEVER_USED,
         }
     }
 
-    /// The tag of this numbering, made when there is none. `until`: when the publication at hand expires.
+    /// The tag of this numbering, made when there is none; [`NONE`] when it cannot have one. `until`: when the publication at hand expires.
     pub(crate) fn tag(&mut self, now: Now, key: K, until: WallMs) -> u32 {
         let place = match self.index.get(&key) {
             Some(place) => *place,
             None => {
-                let place = self.place_for(key);
+                let Some(place) = self.place_for(key) else {
+                    return NONE;
+                };
                 // There is room: a live row is an entry.
                 let _before: Result<_, _> = self.index.insert(key, place);
                 place
@@ -70,55 +141,67 @@ impl<K: TableKey + Copy, P: Default> Tags<K, P> {
         let left = u64::try_from(until.since(now.wall)).unwrap_or(0);
         let row = &mut self.rows[usize::from(place)];
         row.used = true;
-        row.until = row.until.max(until);
-        let over = now.mono.saturating_add(Duration::from_millis(left));
-        row.until_mono = row.until_mono.max(over);
+        row.end = row.end.max(End {
+            wall: until,
+            mono: now.mono.saturating_add(Duration::from_millis(left)),
+        });
         tag_of(place, row.generation)
     }
 
-    fn place_for(&mut self, key: K) -> u16 {
-        let fresh = |generation| Row {
-            key,
-            kept: P::default(),
-            generation,
-            given_up: 0,
-            used: true,
-            until: WallMs::new(0),
-            until_mono: Instant::ORIGIN,
-            live: true,
-        };
+    fn place_for(&mut self, key: K) -> Option<u16> {
         if let Some(place) = self.free.pop() {
             let row = &mut self.rows[usize::from(place)];
-            *row = fresh(row.generation.wrapping_add(1));
-            return place;
+            *row = Row::new(key, row.generation, row.before);
+            return Some(place);
         }
         if self.rows.len() < self.capacity {
-            self.rows.push(fresh(self.generation));
-            return (self.rows.len() - 1) as u16;
+            self.rows.push(Row::new(key, self.generation, self.before));
+            return Some((self.rows.len() - 1) as u16);
         }
-        // Second chance: one round clears every mark, so this ends.
-        loop {
+        if self.index.is_empty() {
+            return None;
+        }
+        // Second chance: one round clears every mark, and the next ends it unless every place it comes to is used up.
+        for _ in 0..=2 * self.rows.len() {
             self.hand = (self.hand + 1) % self.rows.len();
             let row = &mut self.rows[self.hand];
-            if !core::mem::take(&mut row.used) {
-                self.index.remove(&row.key);
-                *row = fresh(row.generation.wrapping_add(1));
-                return self.hand as u16;
+            if !row.live || core::mem::take(&mut row.used) {
+                continue;
+            }
+            self.index.remove(&row.key);
+            if row.finish() {
+                *row = Row::new(key, row.generation, row.before);
+                return Some(self.hand as u16);
             }
         }
+        None
     }
 
     /// Lets numberings go whose last publication has expired, and gives rows at the end back.
     pub(crate) fn sweep(&mut self, now: Now) {
         for (place, row) in self.rows.iter_mut().enumerate() {
-            if row.live && now.wall > row.until && now.mono >= row.until_mono {
-                row.live = false;
+            let usable = if row.live && row.end.is_over(now) {
                 self.index.remove(&row.key);
+                row.finish()
+            } else if row.generation == RESTING && row.before.is_long_over(now) {
+                row.generation = 0;
+                true
+            } else {
+                false
+            };
+            if usable {
                 self.free.push(place as u16);
             }
         }
-        while let Some(row) = self.rows.pop_if(|row| !row.live) {
-            self.generation = self.generation.max(row.generation.wrapping_add(1));
+        if self.before.is_long_over(now) {
+            self.generation = 0;
+        }
+        while let Some(row) = self
+            .rows
+            .pop_if(|row| !row.live && row.generation < RESTING)
+        {
+            self.generation = self.generation.max(row.generation);
+            self.before = self.before.max(row.before);
         }
         let rows = self.rows.len();
         self.free.retain(|place| usize::from(*place) < rows);
@@ -172,7 +255,7 @@ impl<K: TableKey + Copy, P: Default> Tags<K, P> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.rows.len() - self.free.len()
+        self.index.len()
     }
 
     pub(crate) fn capacity(&self) -> usize {
@@ -226,5 +309,49 @@ mod tests {
         let new: Vec<u32> = (0..3).map(|n| tags.tag(later, 100 + n, long)).collect();
         assert_eq!(tags.len(), 4);
         assert!(new.iter().all(|tag| !old.contains(tag)));
+    }
+
+    #[test]
+    fn a_place_whose_tags_are_used_up_rests_until_nothing_can_be_remembered_under_them() {
+        let mut tags: Tags<u32, ()> = Tags::new(2, &mut Seed::new([1; 32]).fork("tags"));
+        let now = |ms| Now::new(Instant::from_millis(ms), WallMs::new(ms));
+        let until = WallMs::new(1000);
+        let mut seen = alloc::collections::BTreeSet::new();
+        let all = 2 * u32::from(RESTING);
+        for key in 0..all {
+            let tag = tags.tag(now(0), key, until);
+            assert!(tag != NONE && seen.insert(tag), "{key}");
+        }
+        // Those that hold the last tags keep them; who comes now takes them away and has none.
+        let last = all - 1;
+        let held = tags.tag(now(0), last, until);
+        assert!(seen.contains(&held));
+        for key in all..all + 10 {
+            assert_eq!(tags.tag(now(0), key, until), NONE);
+        }
+        assert_eq!(tags.len(), 0);
+        assert!(!tags.may_be_copy(NONE, 1) && !tags.give_up(NONE, 1, |_, ()| true));
+        for (at, rested) in [(1001, false), (600_999, false), (601_000, true)] {
+            tags.sweep(now(at));
+            assert_eq!(tags.tag(now(at), 7, WallMs::new(at)) != NONE, rested);
+        }
+    }
+
+    #[test]
+    fn places_that_were_given_back_begin_above_the_tags_they_had_until_those_are_forgotten() {
+        let mut tags: Tags<u32, ()> = Tags::new(1, &mut Seed::new([1; 32]).fork("tags"));
+        let now = |ms| Now::new(Instant::from_millis(ms), WallMs::new(ms));
+        let mut seen = alloc::collections::BTreeSet::new();
+        for n in 0..u64::from(RESTING) {
+            let tag = tags.tag(now(n), 1, WallMs::new(n));
+            assert!(tag != NONE && seen.insert(tag), "{n}");
+            tags.sweep(now(n + 1));
+            assert_eq!(tags.len(), 0);
+        }
+        let end = u64::from(RESTING);
+        assert_eq!(tags.tag(now(end), 1, WallMs::new(end)), NONE);
+        tags.sweep(now(end + 600_000));
+        assert!(tags.is_empty());
+        assert_ne!(tags.tag(now(end + 600_000), 1, WallMs::new(end)), NONE);
     }
 }

@@ -38,7 +38,7 @@ use crate::action::{Action, Ready};
 use crate::arena::{Arena, inner_handle};
 use crate::counters::FaultCounts;
 use crate::crypto::Profile;
-use crate::inbound::dedup::HeapDedup;
+use crate::inbound::dedup::{self, HeapDedup};
 use crate::inbound::lane::Resting;
 use crate::publishers::Publishers;
 use crate::rng::{Entropy, Rng, Seed};
@@ -136,7 +136,7 @@ impl Client {
             lane_index: HeapTable::with_capacity(limits.lanes, &mut tables),
             resting: HeapTable::with_capacity(limits.resting_lanes, &mut tables),
             resting_hand: 0,
-            dedup: HeapDedup::with_capacity(limits.dedup_entries, 1 << 16, &mut tables),
+            dedup: HeapDedup::with_capacity(limits.dedup_entries, dedup::SHARES, &mut tables),
             tags: Tags::new(limits.lanes.saturating_mul(2), &mut tables),
             publishers: Publishers::new(profile, limits.publishers, &mut tables),
             unverified: Questions::new(questions, &mut tables),

@@ -15,10 +15,11 @@ use crate::action::{Action, Answer, Question, VerifyJob};
 use crate::code::{DropReason, ObjectFault};
 use crate::delivery::Delivery;
 use crate::error::LinkError;
-use crate::inbound::dedup::{NewEntry, SignatureKey};
+use crate::inbound::dedup::{Full, NewEntry, SignatureKey};
 use crate::inbound::lane::{Admit, Offer};
 use crate::notice::Notice;
 use crate::refusal::Misuse;
+use crate::tags;
 use crate::time::Now;
 use crate::wire::{Event, Publication, Via};
 use crate::{AskId, LinkId, PublicationHash, SubscriptionId};
@@ -239,7 +240,11 @@ impl Client {
         };
         let seq = delivery.seq();
         let until = delivery.expires_at();
-        let tag = self.tags.tag(now, numbering, until);
+        // An anycast has no place in any lane, so nothing but its entry remembers it: that is never given up early.
+        let tag = match delivery.anycast() {
+            true => tags::NONE,
+            false => self.tags.tag(now, numbering, until),
+        };
         let copy_possible = self.tags.may_be_copy(tag, seq);
         let entry = NewEntry {
             id: &hash,
@@ -248,8 +253,8 @@ impl Client {
             tag,
             seq,
         };
-        if self.dedup.commit(now, entry).is_err() {
-            self.forget_decided(now);
+        if let Err(full) = self.dedup.commit(now, entry) {
+            self.forget_decided(now, full, signature);
             if self.dedup.commit(now, entry).is_err() {
                 return self.drop_fact(now, &delivery, topic, readers, DropReason::DedupFull);
             }
@@ -390,7 +395,7 @@ impl Client {
     }
 
     /// Forgets publications whose place every lane that matched has decided.
-    fn forget_decided(&mut self, now: Now) {
+    fn forget_decided(&mut self, now: Now, full: Full, signature: SignatureKey) {
         let Self {
             subscriptions,
             dedup,
@@ -401,7 +406,7 @@ impl Client {
             resting,
             ..
         } = self;
-        dedup.make_room(now, MAKE_ROOM, |tag, seq| {
+        dedup.make_room(now, full, signature, MAKE_ROOM, |tag, seq| {
             tags.give_up(tag, seq, |numbering, ()| {
                 let Some(topic) = topics.get(numbering.topic) else {
                     return false;

@@ -4,6 +4,10 @@
 //! entries may be reused early. Believes: both clocks, and of the two the one that says last that a life is over. Bounded by: its slots; each
 //! call looks at a bounded number of them.
 //!
+//! Each signature key carries a 16-bit keyed hash of its publisher, its share, and a counter for each share, or for some of them together, says
+//! how much of the table a publisher holds, whatever topics and epochs it counts in. Two publishers that share a counter share a
+//! quarter; which ones do is another chance with every seed, and among 4096 counters one in 4096.
+//!
 //! Looking and remembering are two calls, because a peer can lie between them: a forged copy is looked up and never recorded. An entry is
 //! found by the first 16 bytes of the publication's hash or by 16 bytes made of its signature, which cost no SHA-384 to make. An entry
 //! never moves: slots come into use one by one, and the index grows a group at a time, so growth never stops the world. Entries wait for their
@@ -34,6 +38,12 @@ const GRAIN: Duration = Duration::from_secs(16);
 
 /// Lists of waiting entries, one for each grain of the time to come. Their horizon, 136 minutes, is beyond the longest life there is.
 const WAITING: usize = 512;
+
+/// Bits of a signature key that are the publisher's share.
+const SHARE_BITS: u32 = 16;
+
+/// Counters of a dedup that has no reason to have others: 16 KiB.
+pub const SHARES: usize = 4096;
 
 /// Lists of free slots: in the front half of those in use, and in the back half.
 const FREE_FRONT: usize = WAITING;
@@ -94,15 +104,21 @@ impl Default for Slot {
     }
 }
 
-/// 128 bits of a keyed hash over key id and signature; only [`Dedup::signature_key`] makes one.
+/// 112 bits of a keyed hash over key id and signature, and 16 of another over the key id alone; only [`Dedup::signature_key`] makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignatureKey([u64; 2]);
 
-#[cfg(feature = "alloc")]
 impl SignatureKey {
+    #[cfg(feature = "alloc")]
     pub(crate) const fn words(self) -> [u64; 2] {
         self.0
     }
+}
+
+/// The publisher's share in a signature key's words.
+#[inline]
+fn share_of(words: [u64; 2]) -> usize {
+    (words[1] & ((1 << SHARE_BITS) - 1)) as usize
 }
 
 /// Names an entry until it ends; never another one after that.
@@ -117,11 +133,11 @@ pub struct EntryRef {
 pub struct NewEntry<'a> {
     /// Its identity.
     pub id: &'a PublicationHash,
-    /// Its signature, see [`Dedup::signature_key`].
+    /// Its signature and its publisher's share, see [`Dedup::signature_key`].
     pub signature: SignatureKey,
     /// The last wall millisecond at which a copy could still be accepted.
     pub until: WallMs,
-    /// The caller's number for its publisher. Small numbers: one counter is kept for each up to the greatest.
+    /// The caller's number for early reuse, such as one for each numbering. Nothing is counted by it.
     pub tag: u32,
     /// The caller's mark for early reuse, such as its seq.
     pub seq: u64,
@@ -131,7 +147,8 @@ pub struct NewEntry<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Full {
-    /// More than half of the table is full and this publisher holds a quarter of it: only its own entries make room for it.
+    /// More than half of the table is full and this publisher, with those that share its counter, holds a quarter of it: only their own
+    /// entries make room for it.
     Share,
     /// Every slot holds an entry whose life is not over.
     Table,
@@ -154,7 +171,7 @@ pub type HeapDedup = Dedup<alloc::vec::Vec<Slot>, alloc::vec::Vec<Group>, alloc:
 
 /// The memory of one client or station. See the module's text.
 ///
-/// `S` are the entries, `I` the index, `C` a counter for each publisher. Getters and looking up take no time; commands take both clocks.
+/// `S` are the entries, `I` the index, `C` counters for the publishers' shares. Getters and looking up take no time; commands take both clocks.
 ///
 /// ```
 /// use tidings::inbound::dedup::{Dedup, Group, NewEntry, Slot, groups_for};
@@ -197,17 +214,17 @@ pub struct Dedup<S, I, C> {
 
 #[cfg(feature = "alloc")]
 impl HeapDedup {
-    /// At most `capacity` entries, and a counter for each of the tags below `max_tags`; tags beyond share counters with lower ones. Nothing is
-    /// allocated until the first entry. Slots grow by an eighth, at most 4 MiB at a time; the index doubles, is cleared in one go (11 MiB for a
-    /// million entries) and taken over group by group. Both are given back as entries end.
-    pub fn with_capacity(capacity: usize, max_tags: usize, rng: &mut Rng) -> Self {
+    /// At most `capacity` entries, and `shares` counters, rounded down to a power of two and to 65,536 ([`SHARES`] when nothing speaks for another number), of 4 bytes
+    /// each; with none no publisher is held to its quarter. Nothing is allocated until the first entry, and then all counters are. Slots grow by an eighth, at most 4 MiB at a time; the index doubles, is cleared in one go (11 MiB for a
+    /// million entries) and taken over group by group. Both are given back as entries end, the counters when the last one did.
+    pub fn with_capacity(capacity: usize, shares: usize, rng: &mut Rng) -> Self {
         let capacity = capacity.min(HEADS as usize);
         Self::build(
             alloc::vec::Vec::new(),
             Room::heap(capacity),
             Index::heap(capacity),
             alloc::vec::Vec::new(),
-            Room::heap(max_tags),
+            Room::heap(counters(shares)),
             rng,
         )
     }
@@ -219,13 +236,14 @@ where
     I: AsRef<[Group]> + AsMut<[Group]>,
     C: AsRef<[u32]> + AsMut<[u32]>,
 {
-    /// As many entries as there are slots, if there are [`groups_for`] as many groups, else as many as the groups suit. `counts` are zeros, one for each tag; a tag beyond them shares the counter of a lower one, and with no
-    /// counter at all no publisher is held to its quarter.
+    /// As many entries as there are slots, if there are [`groups_for`] as many groups, else as many as the groups suit. `counts` are zeros, of
+    /// which a power of two is used, 65,536 at most: the more, the fewer publishers share one. With no counter at all no publisher is held to
+    /// its quarter.
     pub fn new(slots: S, groups: I, counts: C, rng: &mut Rng) -> Self {
         let suited = groups.as_ref().len() / 2 * index::LOAD;
         let room = Room::fixed(slots.as_ref().len().min(suited).min(HEADS as usize));
         let index = Index::new(groups, room.max);
-        let counts_room = Room::fixed(counts.as_ref().len());
+        let counts_room = Room::fixed(counters(counts.as_ref().len()));
         Self::build(slots, room, index, counts, counts_room, rng)
     }
 
@@ -254,7 +272,7 @@ where
         }
     }
 
-    /// The key under which a publication's signature is known. About 10 ns.
+    /// The key under which a publication's signature is known, and its publisher counted. About 10 ns.
     pub fn signature_key(&self, publisher: &[u8; 32], signature: &[u8; 64]) -> SignatureKey {
         self.hashes.signature(publisher, signature)
     }
@@ -290,14 +308,14 @@ where
         let overdue = grains(now.mono)
             .saturating_sub(self.grain)
             .min(WAITING as u64);
-        self.sweep(now, SWEPT_PER_COMMIT + overdue as usize * 2);
+        self.end_due(now, SWEPT_PER_COMMIT + overdue as usize * 2);
         if self.len == self.room.max {
-            self.sweep(now, SWEPT_WHEN_FULL);
+            self.end_due(now, SWEPT_WHEN_FULL);
         }
         if self.len == self.room.max {
             return Err(Full::Table);
         }
-        if self.len > self.room.max / 2 && self.holds_its_share(new.tag) {
+        if self.len > self.room.max / 2 && self.holds_its_share(new.signature) {
             return Err(Full::Share);
         }
         let Some(index) = self.take_slot() else {
@@ -312,7 +330,7 @@ where
         slot.mark = slot.mark.wrapping_add(1);
         let mark = slot.mark;
         self.len += 1;
-        self.count(new.tag, 1);
+        self.count(new.signature.0, 1);
         for which in [BY_ID, BY_SIGNATURE] {
             let place = self.place(which, index);
             self.index.insert(place, index);
@@ -342,6 +360,15 @@ where
     /// Lets entries go whose life is over, looking at `budget` due ones at most; answers how many went. Every commit does a little of this by
     /// itself: call it from a timer, every few seconds, so that memory is given back when nothing comes any more.
     pub fn sweep(&mut self, now: Now, budget: usize) -> usize {
+        let gone = self.end_due(now, budget);
+        if self.len == 0 && self.counts_room.grows {
+            // Every one of them is 0.
+            self.counts_room.ask(&mut self.counts, 0);
+        }
+        gone
+    }
+
+    fn end_due(&mut self, now: Now, budget: usize) -> usize {
         self.mono = self.mono.max(now.mono);
         let current = grains(self.mono);
         // After a long sleep every list is due, and once round is enough.
@@ -367,21 +394,27 @@ where
     }
 
     /// Looks at `budget` slots, from where it stopped last, and forgets the entries that are `covered(tag, seq)` by something else the caller
-    /// remembers, such as a lane's edge, besides those whose life is over. Answers how many went. For when [`commit`](Self::commit) said [`Full`].
+    /// remembers, such as a lane's edge, besides those whose life is over. Answers how many went. For when [`commit`](Self::commit) said `full` to
+    /// a publication with this signature: after [`Full::Share`] none goes but those of its publisher and of whoever shares its counter.
     pub fn make_room(
         &mut self,
         now: Now,
+        full: Full,
+        signature: SignatureKey,
         budget: usize,
         mut covered: impl FnMut(u32, u64) -> bool,
     ) -> usize {
         let before = self.len;
-        self.sweep(now, budget);
+        self.end_due(now, budget);
+        let own = (full == Full::Share).then(|| self.counter(signature.0));
         for _ in 0..budget.min(self.used) {
             if self.room_hand >= self.used {
                 self.room_hand = 0;
             }
             let slot = &self.slots.as_ref()[self.room_hand];
-            if slot.holds_entry() && covered(slot.tag, slot.seq) {
+            let (tag, seq, key) = (slot.tag, slot.seq, slot.keys[BY_SIGNATURE]);
+            let suits = own.is_none_or(|own| self.counter(key) == own);
+            if slot.holds_entry() && suits && covered(tag, seq) {
                 self.remove(self.room_hand as u32);
             }
             self.room_hand += 1;
@@ -416,10 +449,12 @@ where
         ((self.room.max - self.len) as u64).checked_div(per_second)
     }
 
-    /// Entries of the publisher with this tag, and of those that share its counter.
-    pub fn held_by(&self, tag: u32) -> u32 {
-        let counts = self.counts.as_ref();
-        counter(counts.len(), self.counts_room.max, tag).map_or(0, |index| counts[index])
+    /// Entries of the publisher that this key was made for, and of those that share its counter; 0 when nothing is counted.
+    pub fn held_by(&self, signature: SignatureKey) -> u32 {
+        let counter = self.counter(signature.0);
+        counter
+            .and_then(|index| self.counts.as_ref().get(index))
+            .map_or(0, |held| *held)
     }
 
     /// Bytes of slots, index and counters.
@@ -428,8 +463,15 @@ where
         size_of_val(self.slots.as_ref()) + self.index.memory() + counts
     }
 
-    fn holds_its_share(&self, tag: u32) -> bool {
-        self.counts_room.max > 0 && self.held_by(tag) as usize >= self.room.max.div_ceil(4)
+    fn holds_its_share(&self, signature: SignatureKey) -> bool {
+        self.counts_room.max > 0 && self.held_by(signature) as usize >= self.room.max.div_ceil(4)
+    }
+
+    /// Which counter a publisher has, if anything is counted. Their number is a power of two.
+    #[inline]
+    fn counter(&self, signature: [u64; 2]) -> Option<usize> {
+        let last = self.counts_room.max.checked_sub(1)?;
+        Some(share_of(signature) & last)
     }
 
     fn slot(&self, entry: EntryRef) -> Option<&Slot> {
@@ -469,9 +511,9 @@ where
         self.detach(index);
         let slot = &mut self.slots.as_mut()[index as usize];
         slot.mark = slot.mark.wrapping_add(1);
-        let tag = slot.tag;
+        let key = slot.keys[BY_SIGNATURE];
         self.len -= 1;
-        self.count(tag, -1);
+        self.count(key, -1);
         let front = (index as usize) < self.used / 2;
         self.attach(if front { FREE_FRONT } else { FREE_BACK }, index);
     }
@@ -514,15 +556,15 @@ where
         }
     }
 
-    fn count(&mut self, tag: u32, change: i32) {
-        let wanted = (tag as usize).saturating_add(1).min(self.counts_room.max);
-        if self.counts.as_ref().len() < wanted {
-            self.counts_room
-                .ask(&mut self.counts, wanted.next_power_of_two());
+    fn count(&mut self, signature: [u64; 2], change: i32) {
+        let Some(index) = self.counter(signature) else {
+            return;
+        };
+        if self.counts.as_ref().len() < self.counts_room.max {
+            self.counts_room.ask(&mut self.counts, self.counts_room.max);
         }
-        let counts = self.counts.as_mut();
-        if let Some(index) = counter(counts.len(), self.counts_room.max, tag) {
-            counts[index] = counts[index].saturating_add_signed(change);
+        if let Some(held) = self.counts.as_mut().get_mut(index) {
+            *held = held.saturating_add_signed(change);
         }
     }
 
@@ -569,10 +611,6 @@ where
             self.marks_used = self.marks_used.max(self.slots.as_ref()[last].mark);
             self.used = last;
         }
-        if self.len == 0 && self.counts_room.grows && self.counts.as_ref().len() > SMALLEST {
-            // Every one of them is 0.
-            self.counts_room.ask(&mut self.counts, 0);
-        }
         let slots = self.slots.as_ref().len();
         if slots > SMALLEST && self.used <= slots / 2 {
             self.room
@@ -590,10 +628,12 @@ fn grains(mono: Instant) -> u64 {
     mono.as_micros() / GRAIN.as_micros() as u64
 }
 
-/// Which counter a tag has among `len`, of which there may once be `max`.
-fn counter(len: usize, max: usize, tag: u32) -> Option<usize> {
-    let index = (tag as usize).checked_rem(max)?;
-    (index < len).then_some(index)
+/// How many of so many counters are used: a power of two, no more than there are shares.
+fn counters(wanted: usize) -> usize {
+    wanted
+        .min(1 << SHARE_BITS)
+        .checked_ilog2()
+        .map_or(0, |bits| 1 << bits)
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ use crate::arena::{Arena, inner_handle};
 use crate::code::CloseReason;
 use crate::counters::FaultCounts;
 use crate::crypto::Profile;
-use crate::inbound::dedup::HeapDedup;
+use crate::inbound::dedup::{self, HeapDedup};
 use crate::link::{Binding, Link, LinkSettings};
 use crate::publishers::Publishers;
 use crate::refusal::Misuse;
@@ -120,7 +120,7 @@ impl Station {
             realms: BTreeMap::new(),
             topics: Arena::default(),
             readers: Arena::default(),
-            dedup: HeapDedup::with_capacity(limits.dedup_entries, 1 << 16, &mut rng),
+            dedup: HeapDedup::with_capacity(limits.dedup_entries, dedup::SHARES, &mut rng),
             contiguous: Tags::new(1 << 16, &mut rng),
             publishers: Publishers::new(profile, limits.publishers, &mut rng),
             timers: BTreeSet::new(),

@@ -184,11 +184,12 @@ impl Station {
             tag,
             seq: publication.seq,
         };
-        if self.dedup.commit(now, entry).is_err() {
+        if let Err(full) = self.dedup.commit(now, entry) {
             let contiguous = &mut self.contiguous;
-            self.dedup.make_room(now, MAKE_ROOM, |tag, seq| {
-                contiguous.give_up(tag, seq, |_, all_to| seq <= *all_to)
-            });
+            self.dedup
+                .make_room(now, full, seen, MAKE_ROOM, |tag, seq| {
+                    contiguous.give_up(tag, seq, |_, all_to| seq <= *all_to)
+                });
             if self.dedup.commit(now, entry).is_err() {
                 self.counts.dedup_full += 1;
                 let limit = self.config.limits.dedup_entries as u64;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
-use tidings::inbound::dedup::{HeapDedup, NewEntry};
+use tidings::inbound::dedup::{HeapDedup, NewEntry, SHARES};
 use tidings::ring::{HeapRing, Resume};
 use tidings::{Now, PublicationHash, Seed, WallMs};
 
@@ -15,12 +15,15 @@ fn hash(name: &str) -> PublicationHash {
 }
 
 /// Looks, verifies, remembers, as every caller of a dedup does.
-fn offered(dedup: &mut HeapDedup, now: Now, offer: &Json, tag: u32) -> &'static str {
+fn offered(dedup: &mut HeapDedup, now: Now, offer: &Json) -> &'static str {
     let until = WallMs::new(uint(offer, "expires_at"));
     let id = hash(text(offer, "hash"));
     let mut signature = [0; 64];
     signature[..48].copy_from_slice(id.as_bytes());
-    let signature = dedup.signature_key(&[7; 32], &signature);
+    let publisher = hash(text(offer, "publisher"));
+    let mut key_id = [0; 32];
+    key_id.copy_from_slice(&publisher.as_bytes()[..32]);
+    let signature = dedup.signature_key(&key_id, &signature);
     if now.wall > until {
         return "expired";
     }
@@ -36,7 +39,7 @@ fn offered(dedup: &mut HeapDedup, now: Now, offer: &Json, tag: u32) -> &'static 
         id: &id,
         signature,
         until,
-        tag,
+        tag: offer.get("tag").map_or(0, |_| uint(offer, "tag")) as u32,
         seq: 1,
     };
     match dedup.commit(now, entry) {
@@ -48,8 +51,7 @@ fn offered(dedup: &mut HeapDedup, now: Now, offer: &Json, tag: u32) -> &'static 
 pub(crate) fn dedup(entry: &Json) -> Result<Json, String> {
     let capacity = uint(&entry["config"], "capacity") as usize;
     let mut rng = Seed::new([5; 32]).fork("dedup");
-    let mut dedup = HeapDedup::with_capacity(capacity, 64, &mut rng);
-    let mut tags = BTreeMap::new();
+    let mut dedup = HeapDedup::with_capacity(capacity, SHARES, &mut rng);
     let mut names = BTreeSet::new();
     let mut counts: BTreeMap<&str, u64> = ["new", "duplicate", "expired", "unverified", "full"]
         .map(|out| (out, 0))
@@ -64,9 +66,7 @@ pub(crate) fn dedup(entry: &Json) -> Result<Json, String> {
         }
         let offer = &step["offer"];
         names.insert(text(offer, "hash"));
-        let next = tags.len() as u32;
-        let tag = *tags.entry(text(offer, "publisher")).or_insert(next);
-        let out = offered(&mut dedup, now, offer, tag);
+        let out = offered(&mut dedup, now, offer);
         compare(number, step, "out", &json!(out))?;
         *counts.entry(out).or_default() += 1;
     }

@@ -7,10 +7,15 @@
 //! different inputs chosen without knowing the key agree in one pass with a chance of at most 2⁻⁶⁴. That is enough, though it is no
 //! cryptographic hash: nothing computed with the key ever leaves the process, so collisions cannot be searched for, and entries are made
 //! of verified signatures only, so a table holds nothing a stranger put there.
+//!
+//! Of those 128 bits the 16 weakest, the low ones of the second word, make way for the publisher's share: a hash of its key id alone, by which a
+//! table counts what it holds of whom. The 112 that stay are enough: among 2²² entries a new signature meets a known one by accident with a
+//! chance of 2⁻⁹⁰, and the share still tells most pairs of publishers apart. The share is one more such pass, folded, with the
+//! high bits of a product with a secret odd number taken; two publishers get the same 16 bits with a chance of about 2⁻¹⁵ at most.
 
 use core::fmt;
 
-use super::{BY_SIGNATURE, SignatureKey};
+use super::{BY_SIGNATURE, SHARE_BITS, SignatureKey};
 use crate::id::PublicationHash;
 use crate::rng::Rng;
 
@@ -19,6 +24,9 @@ use crate::rng::Rng;
 pub(super) struct Hashes {
     id: [u64; 2],
     signature: [u64; 14],
+    publisher: [u64; 4],
+    /// Odd.
+    share: u64,
 }
 
 impl Hashes {
@@ -26,6 +34,8 @@ impl Hashes {
         Self {
             id: [rng.next_u64(), rng.next_u64()],
             signature: core::array::from_fn(|_| rng.next_u64()),
+            publisher: core::array::from_fn(|_| rng.next_u64()),
+            share: rng.next_u64() | 1,
         }
     }
 
@@ -56,10 +66,24 @@ impl Hashes {
             }
         }
         let [first, second] = sums;
+        let low = (first >> 64) as u64 ^ second as u64;
         SignatureKey([
             first as u64 ^ (second >> 64) as u64,
-            (first >> 64) as u64 ^ second as u64,
+            low >> SHARE_BITS << SHARE_BITS | self.share(publisher),
         ])
+    }
+
+    /// The publisher's share, [`SHARE_BITS`] bits.
+    #[inline]
+    fn share(&self, publisher: &[u8; 32]) -> u64 {
+        let mut sum = 0u128;
+        for pair in [0, 2] {
+            let a = word(publisher, pair).wrapping_add(self.publisher[pair]);
+            let b = word(publisher, pair + 1).wrapping_add(self.publisher[pair + 1]);
+            sum = sum.wrapping_add(u128::from(a) * u128::from(b));
+        }
+        let folded = sum as u64 ^ (sum >> 64) as u64;
+        folded.wrapping_mul(self.share) >> (64 - SHARE_BITS)
     }
 }
 

@@ -18,8 +18,13 @@ fn id(n: u64) -> PublicationHash {
     PublicationHash::of_tbs(&n.to_le_bytes())
 }
 
+/// Of one publisher in a thousand.
 fn signature(n: u64) -> SignatureKey {
-    SignatureKey([n.wrapping_mul(0x9e37_79b9_7f4a_7c15), n])
+    signed_by(n % 1000, n)
+}
+
+fn signed_by(share: u64, n: u64) -> SignatureKey {
+    SignatureKey([n.wrapping_mul(0x9e37_79b9_7f4a_7c15), n << 16 | share])
 }
 
 fn entry(id: &PublicationHash, n: u64, until: u64, tag: u32) -> NewEntry<'_> {
@@ -32,11 +37,18 @@ fn entry(id: &PublicationHash, n: u64, until: u64, tag: u32) -> NewEntry<'_> {
     }
 }
 
-fn fixed(slots: usize, tags: usize) -> HeapDedup {
+fn of(publisher: u64, id: &PublicationHash, n: u64, tag: u32) -> NewEntry<'_> {
+    NewEntry {
+        signature: signed_by(publisher, n),
+        ..entry(id, n, 100, tag)
+    }
+}
+
+fn fixed(slots: usize, shares: usize) -> HeapDedup {
     Dedup::new(
         (0..slots).map(|_| Slot::EMPTY).collect(),
         (0..groups_for(slots)).map(|_| Group::EMPTY).collect(),
-        (0..tags).map(|_| 0).collect(),
+        (0..shares).map(|_| 0).collect(),
         &mut rng(),
     )
 }
@@ -48,7 +60,9 @@ fn an_entry_takes_75_bytes_all_in() {
     let mut dedup = HeapDedup::with_capacity(entries, 1000, &mut rng());
     for n in 0..entries as u64 {
         let tag = (n % 1000) as u32;
-        assert!(dedup.commit(now(0, 0), entry(&id(n), n, 100, tag)).is_ok());
+        let id = id(n);
+        let new = entry(&id, n, 100, tag);
+        assert!(dedup.commit(now(0, 0), new).is_ok());
     }
     assert!(dedup.memory() <= entries * 75, "{}", dedup.memory());
     assert!((0..entries as u64).all(|n| dedup.check(&id(n)).is_some()));
@@ -146,36 +160,80 @@ fn br_40_the_same_payload_under_another_seq_is_another_publication() {
 
 #[test]
 fn over_half_full_nobody_holds_more_than_a_quarter() {
-    let mut dedup = fixed(16, 4);
+    // One counter is left over: their number is a power of two.
+    let mut dedup = fixed(16, 5);
+    let mut commit =
+        |publisher, n, tag| dedup.commit(now(0, 0), of(publisher, &id(n), n, tag)).err();
+    // Under a tag of its own each, as one publisher on many topics has them.
     for n in 0..9 {
-        assert!(
-            dedup.commit(now(0, 0), entry(&id(n), n, 100, 0)).is_ok(),
-            "{n}"
-        );
+        assert_eq!(commit(0, n, n as u32), None, "{n}");
+    }
+    for tag in 9..20 {
+        assert_eq!(commit(0, 50, tag), Some(Full::Share));
+    }
+    for n in 20..24 {
+        assert_eq!(commit(1, n, n as u32 % 2), None);
+    }
+    assert_eq!(commit(1, 50, 99), Some(Full::Share));
+    // This one has the counter of the second one.
+    assert_eq!(commit(5, 50, 99), Some(Full::Share));
+    assert_eq!(commit(2, 24, 0), None);
+    let held = [0, 1, 2, 3, 5].map(|publisher| dedup.held_by(signed_by(publisher, 7)));
+    assert_eq!(held, [9, 4, 1, 0, 4]);
+}
+
+#[test]
+fn only_its_own_entries_make_room_for_a_publisher_that_holds_its_quarter() {
+    let mut dedup = fixed(16, 4);
+    for n in 0..12 {
+        let (publisher, id) = (n / 4, id(n));
+        let new = of(publisher, &id, n, publisher as u32);
+        assert!(dedup.commit(now(0, 0), new).is_ok());
     }
     let next = id(50);
-    assert_eq!(
-        dedup.commit(now(0, 0), entry(&next, 50, 100, 0)),
-        Err(Full::Share)
-    );
-    for n in 20..24 {
-        assert!(dedup.commit(now(0, 0), entry(&id(n), n, 100, 1)).is_ok());
+    let new = of(1, &next, 50, 1);
+    assert_eq!(dedup.commit(now(0, 0), new), Err(Full::Share));
+    let key = new.signature;
+    // All are covered but two of its own.
+    let mut asked = Vec::new();
+    let gone = dedup.make_room(now(0, 0), Full::Share, key, 16, |tag, seq| {
+        asked.push((tag, seq));
+        seq < 6
+    });
+    assert_eq!(asked, [(1, 4), (1, 5), (1, 6), (1, 7)]);
+    assert_eq!(gone, 2);
+    assert!(dedup.commit(now(0, 0), new).is_ok());
+    assert_eq!(dedup.held_by(key), 3);
+    // When there is no slot left, anybody's make room.
+    let gone = dedup.make_room(now(0, 0), Full::Table, key, 16, |_, seq| seq < 8);
+    assert_eq!(gone, 6);
+}
+
+#[test]
+fn a_publisher_has_the_same_share_under_every_signature() {
+    let dedup = HeapDedup::with_capacity(16, 1 << 20, &mut rng());
+    assert_eq!(dedup.counts_room.max, 1 << 16);
+    let share = |publisher: u64, n: u8| {
+        let publisher = PublicationHash::of_tbs(&publisher.to_le_bytes());
+        let first = publisher.as_bytes()[..32].try_into().unwrap();
+        share_of(dedup.signature_key(&first, &[n; 64]).0)
+    };
+    let mut seen = BTreeSet::new();
+    for publisher in 0..1000 {
+        let first = share(publisher, 0);
+        assert!((1..20).all(|n| share(publisher, n) == first));
+        seen.insert(first);
     }
-    assert_eq!(
-        dedup.commit(now(0, 0), entry(&next, 50, 100, 1)),
-        Err(Full::Share)
-    );
-    assert_eq!(
-        (dedup.held_by(0), dedup.held_by(1), dedup.held_by(2)),
-        (9, 4, 0)
-    );
-    // Its own covered entries make room for it.
-    assert_eq!(
-        dedup.make_room(now(0, 0), 16, |tag, seq| tag == 1 && seq < 22),
-        2
-    );
-    assert!(dedup.commit(now(0, 0), entry(&next, 50, 100, 1)).is_ok());
-    assert_eq!(dedup.held_by(1), 3);
+    // Of a thousand among 65,536, eight share with another one.
+    assert!(seen.len() > 975, "{}", seen.len());
+    // Key ids that differ in one bit, wherever it is, do not have shares that do.
+    let mut near = BTreeSet::new();
+    for bit in 0..256 {
+        let mut publisher = [0; 32];
+        publisher[bit / 8] |= 1 << (bit % 8);
+        near.insert(share_of(dedup.signature_key(&publisher, &[0; 64]).0) % 4096);
+    }
+    assert!(near.len() > 230, "{}", near.len());
 }
 
 #[test]
@@ -184,21 +242,21 @@ fn a_full_table_reuses_what_is_covered_and_nothing_else() {
     for n in 0..8 {
         assert!(dedup.commit(now(0, 0), entry(&id(n), n, 100, 0)).is_ok());
     }
-    assert_eq!(dedup.make_room(now(0, 0), 8, |_, _| false), 0);
-    assert_eq!(
-        dedup.make_room(now(0, 0), 3, |_, _| true),
-        3,
-        "no more than its budget"
-    );
-    assert_eq!(dedup.make_room(now(0, 0), 8, |_, seq| seq == 7), 1);
+    let mut make_room = |at, budget, covered: fn(u64) -> bool| {
+        dedup.make_room(at, Full::Table, signature(99), budget, |_, seq| {
+            covered(seq)
+        })
+    };
+    assert_eq!(make_room(now(0, 0), 8, |_| false), 0);
+    let gone = make_room(now(0, 0), 3, |_| true);
+    assert_eq!(gone, 3, "no more than its budget");
+    assert_eq!(make_room(now(0, 0), 8, |seq| seq == 7), 1);
     let left: Vec<u64> = (0..8).filter(|n| dedup.check(&id(*n)).is_some()).collect();
     assert_eq!(left.len(), 4);
     assert!(!left.contains(&7));
-    assert_eq!(
-        dedup.make_room(now(101_000, 101), 8, |_, _| false),
-        4,
-        "and what is over"
-    );
+    let key = signature(99);
+    let gone = dedup.make_room(now(101_000, 101), Full::Table, key, 8, |_, _| false);
+    assert_eq!(gone, 4, "and what is over");
 }
 
 #[test]
@@ -262,7 +320,7 @@ fn churn_leaves_memory_flat_and_strangers_leave_it_where_it_was() {
     }
     assert_eq!(dedup.len(), 0);
     assert!(dedup.memory() <= 12 * 1024, "{}", dedup.memory());
-    assert!((0..1000).all(|tag| dedup.held_by(tag) == 0));
+    assert!((0..1000).all(|n| dedup.held_by(signature(n)) == 0));
 }
 
 #[test]
@@ -360,18 +418,33 @@ fn room_is_told_in_per_cent_and_seconds() {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Commit { n: u64, life: u64, tag: u32 },
+    Commit {
+        n: u64,
+        life: u64,
+        tag: u32,
+    },
     Forget(u64),
-    MakeRoom { budget: usize, below: u64 },
+    MakeRoom {
+        budget: usize,
+        below: u64,
+        publisher: u64,
+        full: Full,
+    },
     Sweep(usize),
-    Turn { mono: u64, wall: i64 },
+    Turn {
+        mono: u64,
+        wall: i64,
+    },
 }
 
 fn script() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => (0..40u64, 0..300_000u64, 0..5u32).prop_map(|(n, life, tag)| Step::Commit { n, life, tag }),
         1 => (0..40u64).prop_map(Step::Forget),
-        1 => (0..30usize, 0..40u64).prop_map(|(budget, below)| Step::MakeRoom { budget, below }),
+        1 => (0..30usize, 0..40u64, 0..8u64, any::<bool>()).prop_map(|(budget, below, publisher, share)| {
+            let full = if share { Full::Share } else { Full::Table };
+            Step::MakeRoom { budget, below, publisher, full }
+        }),
         1 => (0..30usize).prop_map(Step::Sweep),
         // Both run; a suspend with mono standing or running; steps both ways.
         3 => (0..150_000u64).prop_map(|by| Step::Turn { mono: by, wall: by as i64 }),
@@ -390,7 +463,8 @@ struct Known {
     lapsed: bool,
 }
 
-fn compare(mut dedup: HeapDedup, steps: &[Step], capacity: usize, tags: usize) {
+/// The `n`th publication is the `n`th publisher's, whatever its tag.
+fn compare(mut dedup: HeapDedup, steps: &[Step], capacity: usize, shares: u64) {
     let mut model: Vec<Known> = Vec::new();
     let (mut mono, mut wall) = (0u64, 1_000_000u64);
     let share = capacity.div_ceil(4);
@@ -406,8 +480,11 @@ fn compare(mut dedup: HeapDedup, steps: &[Step], capacity: usize, tags: usize) {
                 let result = dedup.commit(at, entry(&hash, n, until, tag));
                 model.retain(|known| dedup.check(&id(known.n)).is_some() || !known.lapsed);
                 let others: Vec<_> = model.iter().filter(|known| known.n != n).collect();
-                let held = others.iter().filter(|known| known.tag == tag).count();
-                let over_share = tags > 0 && others.len() > capacity / 2 && held >= share;
+                let held = others
+                    .iter()
+                    .filter(|known| shares > 0 && known.n % shares == n % shares)
+                    .count();
+                let over_share = shares > 0 && others.len() > capacity / 2 && held >= share;
                 match result {
                     Ok(entry) if known == Some(entry) => {}
                     Ok(_) => {
@@ -442,10 +519,19 @@ fn compare(mut dedup: HeapDedup, steps: &[Step], capacity: usize, tags: usize) {
                 assert_eq!(dedup.forget(&id(n)), known);
                 model.retain(|known| known.n != n);
             }
-            Step::MakeRoom { budget, below } => {
+            Step::MakeRoom {
+                budget,
+                below,
+                publisher,
+                full,
+            } => {
                 let before = dedup.len();
                 let mut taken = Vec::new();
-                let freed = dedup.make_room(at, budget, |tag, seq| {
+                let key = signed_by(publisher, 99);
+                let freed = dedup.make_room(at, full, key, budget, |tag, seq| {
+                    if let (Full::Share, Some(others)) = (full, seq.checked_rem(shares)) {
+                        assert_eq!(others, publisher % shares);
+                    }
                     let covered = seq < below;
                     if covered {
                         taken.push((tag, seq));
@@ -482,12 +568,12 @@ fn compare(mut dedup: HeapDedup, steps: &[Step], capacity: usize, tags: usize) {
             }
         }
         assert_eq!(dedup.len(), model.len());
-        for tag in 0..tags as u32 {
+        for publisher in 0..shares {
             let held = model
                 .iter()
-                .filter(|known| known.tag % tags as u32 == tag)
+                .filter(|known| known.n % shares == publisher)
                 .count();
-            assert_eq!(dedup.held_by(tag) as usize, held);
+            assert_eq!(dedup.held_by(signature(publisher)) as usize, held);
         }
     }
     // With time, everything ends.
@@ -499,9 +585,11 @@ fn compare(mut dedup: HeapDedup, steps: &[Step], capacity: usize, tags: usize) {
 proptest! {
     #[test]
     fn every_script_gives_what_a_list_gives(
-        steps in script(), capacity in 1..30usize, tags in prop_oneof![Just(0usize), Just(5)]
+        steps in script(), capacity in 1..30usize, shares in prop_oneof![Just(0usize), Just(1), Just(4)]
     ) {
-        compare(fixed(capacity, tags), &steps, capacity, tags);
-        compare(HeapDedup::with_capacity(capacity, tags, &mut rng()), &steps, capacity, tags);
+        let on_heap = HeapDedup::with_capacity(capacity, shares, &mut rng());
+        for dedup in [fixed(capacity, shares), on_heap] {
+            compare(dedup, &steps, capacity, shares as u64);
+        }
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use tidings::inbound::dedup::{Full, HeapDedup, NewEntry};
+use tidings::inbound::dedup::{Full, HeapDedup, NewEntry, SHARES};
 use tidings::inbound::lane::{Admit, Lane, LaneConfig, LaneItem, Mode, Offer, Slot};
 use tidings::ring::{HeapRing, Resume};
 use tidings::{Duration, Instant, Now, PublicationHash, Seed, WallMs};
@@ -45,8 +45,7 @@ fn compare(place: usize, step: &Value, key: &str, got: &Value) -> Result<(), Bro
 pub(super) fn dedup(entry: &Value) -> Result<Judged, Broken> {
     let capacity = number(&entry["config"], "capacity")? as usize;
     let mut machine =
-        HeapDedup::with_capacity(capacity, 256, &mut Seed::new([1; 32]).fork("dedup"));
-    let mut publishers: BTreeMap<String, u32> = BTreeMap::new();
+        HeapDedup::with_capacity(capacity, SHARES, &mut Seed::new([1; 32]).fork("dedup"));
     let mut counts = BTreeMap::from([
         ("new", 0u64),
         ("duplicate", 0),
@@ -64,7 +63,7 @@ pub(super) fn dedup(entry: &Value) -> Result<Judged, Broken> {
                 "absent"
             }
         } else {
-            let out = offer(&mut machine, &mut publishers, now, &step["offer"])?;
+            let out = offer(&mut machine, now, &step["offer"])?;
             *counts.entry(out).or_default() += 1;
             out
         };
@@ -80,12 +79,7 @@ fn hash(name: &str) -> PublicationHash {
     PublicationHash::of_tbs(name.as_bytes())
 }
 
-fn offer(
-    machine: &mut HeapDedup,
-    publishers: &mut BTreeMap<String, u32>,
-    now: Now,
-    offer: &Value,
-) -> Result<&'static str, Broken> {
+fn offer(machine: &mut HeapDedup, now: Now, offer: &Value) -> Result<&'static str, Broken> {
     let until = WallMs::new(number(offer, "expires_at")?);
     let id = hash(text(offer, "hash")?);
     if now.wall > until {
@@ -97,13 +91,16 @@ fn offer(
     if offer["verifies"].as_bool() == Some(false) {
         return Ok("unverified");
     }
-    let next = publishers.len() as u32;
-    let tag = *publishers
-        .entry(text(offer, "publisher")?.to_owned())
-        .or_insert(next);
+    let tag = match offer.get("tag") {
+        Some(_) => number(offer, "tag")? as u32,
+        None => 0,
+    };
+    let publisher = hash(text(offer, "publisher")?);
+    let mut key_id = [0; 32];
+    key_id.copy_from_slice(&publisher.as_bytes()[..32]);
     let mut signed = [0; 64];
     signed[..48].copy_from_slice(id.as_bytes());
-    let signature = machine.signature_key(&[0; 32], &signed);
+    let signature = machine.signature_key(&key_id, &signed);
     match machine.commit(
         now,
         NewEntry {
