@@ -1,9 +1,12 @@
 //! What is remembered and for how long; what is exactly full.
 
 use tidings::code::ObjectFault;
-use tidings::{StationConfig, StationLimits};
+use tidings::sim::START;
+use tidings::{
+    ClientConfig, ClientLimits, Intake, Sources, StationConfig, StationLimits, Subscribe,
+};
 
-use super::common::{Fact, Far, at, signer, station};
+use super::common::{EPOCH, Fact, Far, at, realm, signer, station};
 use super::{Node, open, publish, subscribe};
 
 /// What is read when `more` than a capacity came: what was lost, then the rest.
@@ -128,4 +131,103 @@ fn br_40_the_same_text_twice_is_two_facts() {
     }
     assert_eq!(node.words(), ["1", "2"]);
     assert_eq!(node.faults(ObjectFault::Duplicate), 2);
+}
+
+/// Memory was counted by numbering, so one publisher on many topics took all of it, and everybody else was refused.
+#[test]
+fn over_half_full_no_publisher_holds_more_than_a_quarter_of_a_stations_memory() {
+    let mut limits = StationLimits::default();
+    limits.dedup_entries = 16;
+    let mut station = station(StationConfig::new(signer(1)).limits(limits));
+    let mut told = |publisher: u64, topics: core::ops::Range<u64>| -> Vec<String> {
+        let mut far = Far::dial(&mut station, at(0), signer(publisher));
+        for n in topics {
+            // Without its predecessors, so that nothing else remembers it.
+            let topic = format!("weather/acme/app/n{n}/measured_v1");
+            let fact = Fact {
+                topic: &topic,
+                epoch: Some(EPOCH + n % 3),
+                ..Fact::numbered(5)
+            };
+            let taken = far.publish(&mut station, at(1), n, &fact.sign(&signer(publisher)));
+            assert_eq!(taken, Ok(Intake::Open));
+        }
+        far.types(&mut station, at(1))
+    };
+    let full = |told: &[String]| told.iter().filter(|t| t.ends_with("dedup_full")).count();
+    // One more than half, and nothing more from here on.
+    let first = told(7, 1..41);
+    assert_eq!((first.len(), full(&first)), (40, 31));
+    // Others get in, each with its quarter.
+    for publisher in [8, 9] {
+        let others = told(publisher, 1..4);
+        assert_eq!((others.len(), full(&others)), (3, 0), "{publisher}");
+    }
+    let second = told(8, 10..13);
+    assert_eq!((second.len(), full(&second)), (3, 2));
+    assert_eq!(full(&told(7, 50..60)), 10);
+}
+
+/// The same in a client, which reads all topics of a filter.
+#[test]
+fn over_half_full_no_publisher_holds_more_than_a_quarter_of_a_clients_memory() {
+    let mut limits = ClientLimits::default();
+    limits.order_max_buffer = 8;
+    limits.dedup_entries = 16;
+    let config = ClientConfig::new(signer(1)).limits(limits);
+    let all = Subscribe::new(realm(), "weather/acme/app/**", Sources::Open);
+    let mut node = Node::with(config, 1, all);
+    let mut heard = |publisher: u64, topics: core::ops::Range<u64>| -> usize {
+        for n in topics {
+            let topic = format!("weather/acme/app/n{n}/measured_v1");
+            // The first of an epoch that began later than the subscription waits for its predecessors, so that no edge covers it.
+            let fact = Fact {
+                topic: &topic,
+                epoch: Some(START.saturating_add(400_000).as_millis() * 1000 + n),
+                published_at: START.saturating_add(400_000),
+                ..Fact::numbered(5)
+            };
+            node.object(at(400_000), 0, &fact.sign(&signer(publisher)));
+        }
+        let memory = node.client.memory();
+        memory.line("dedup").expect("a line").used
+    };
+    // One more than half, and nothing more from here on.
+    assert_eq!(heard(7, 1..41), 9);
+    // Others get in, each with its quarter.
+    assert_eq!(heard(8, 1..4), 12);
+    assert_eq!(heard(9, 1..4), 15);
+    assert_eq!(heard(7, 50..60), 15);
+    assert_eq!(heard(8, 10..13), 16);
+}
+
+/// An anycast has no place in the order of what it is numbered beside, which said all the same that its memory was not needed.
+#[test]
+fn an_anycast_whose_number_is_long_decided_is_delivered_once_when_memory_is_scarce() {
+    for epoch in [None, Some(EPOCH)] {
+        let mut limits = ClientLimits::default();
+        limits.order_max_buffer = 4;
+        limits.dedup_entries = 8;
+        let config = ClientConfig::new(signer(1)).limits(limits);
+        let mut node = Node::with(config, 2, open());
+        let one = Fact {
+            one: true,
+            epoch,
+            ..Fact::numbered(1)
+        };
+        let object = one.sign(&*node.publisher);
+        node.object(at(0), 0, &object);
+        assert_eq!(node.words(), ["1"]);
+        for seq in 1..=40 {
+            let fact = Fact {
+                epoch,
+                ..Fact::numbered(seq)
+            };
+            node.fact(at(seq), 0, fact);
+        }
+        node.words();
+        node.object(at(50), 1, &object);
+        let nothing: Vec<String> = Vec::new();
+        assert_eq!(node.words(), nothing, "{epoch:?}");
+    }
 }
