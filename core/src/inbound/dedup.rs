@@ -4,10 +4,6 @@
 //! entries may be reused early. Believes: both clocks, and of the two the one that says last that a life is over. Bounded by: its slots; each
 //! call looks at a bounded number of them.
 //!
-//! Each signature key carries a 16-bit keyed hash of its publisher, its share, and a counter for each share, or for some of them together, says
-//! how much of the table a publisher holds, whatever topics and epochs it counts in. Two publishers that share a counter share a
-//! quarter; which ones do is another chance with every seed, and among 4096 counters one in 4096.
-//!
 //! Looking and remembering are two calls, because a peer can lie between them: a forged copy is looked up and never recorded. An entry is
 //! found by the first 16 bytes of the publication's hash or by 16 bytes made of its signature, which cost no SHA-384 to make. An entry
 //! never moves: slots come into use one by one, and the index grows a group at a time, so growth never stops the world. Entries wait for their
@@ -16,12 +12,15 @@
 
 mod hashes;
 mod index;
+mod shares;
 
 use core::fmt;
 
 use self::hashes::{Hashes, prefix};
 pub use self::index::{Group, groups_for};
 use self::index::{Index, Place};
+pub use self::shares::SHARES;
+use self::shares::Shares;
 use crate::id::PublicationHash;
 use crate::rng::Rng;
 use crate::storage::Room;
@@ -38,12 +37,6 @@ const GRAIN: Duration = Duration::from_secs(16);
 
 /// Lists of waiting entries, one for each grain of the time to come. Their horizon, 136 minutes, is beyond the longest life there is.
 const WAITING: usize = 512;
-
-/// Bits of a signature key that are the publisher's share.
-const SHARE_BITS: u32 = 16;
-
-/// Counters of a dedup that has no reason to have others: 16 KiB.
-pub const SHARES: usize = 4096;
 
 /// Lists of free slots: in the front half of those in use, and in the back half.
 const FREE_FRONT: usize = WAITING;
@@ -113,12 +106,6 @@ impl SignatureKey {
     pub(crate) const fn words(self) -> [u64; 2] {
         self.0
     }
-}
-
-/// The publisher's share in a signature key's words.
-#[inline]
-fn share_of(words: [u64; 2]) -> usize {
-    (words[1] & ((1 << SHARE_BITS) - 1)) as usize
 }
 
 /// Names an entry until it ends; never another one after that.
@@ -195,8 +182,7 @@ pub struct Dedup<S, I, C> {
     slots: S,
     room: Room<S>,
     index: Index<I>,
-    counts: C,
-    counts_room: Room<C>,
+    shares: Shares<C>,
     hashes: Hashes,
     /// Slots in use, from the first on.
     used: usize,
@@ -214,17 +200,17 @@ pub struct Dedup<S, I, C> {
 
 #[cfg(feature = "alloc")]
 impl HeapDedup {
-    /// At most `capacity` entries, and `shares` counters, rounded down to a power of two and to 65,536 ([`SHARES`] when nothing speaks for another number), of 4 bytes
-    /// each; with none no publisher is held to its quarter. Nothing is allocated until the first entry, and then all counters are. Slots grow by an eighth, at most 4 MiB at a time; the index doubles, is cleared in one go (11 MiB for a
-    /// million entries) and taken over group by group. Both are given back as entries end, the counters when the last one did.
+    /// At most `capacity` entries, and `shares` counters, rounded down to a power of two ([`SHARES`] when nothing speaks for another number, at
+    /// most 65,536), of 4 bytes each; with none no publisher is held to its quarter. Nothing is allocated until the first entry, and then all
+    /// counters are. Slots grow by an eighth, at most 4 MiB at a time; the index doubles, is cleared in one go (11 MiB for a million
+    /// entries) and taken over group by group. Both are given back as entries end, the counters when the last one did.
     pub fn with_capacity(capacity: usize, shares: usize, rng: &mut Rng) -> Self {
         let capacity = capacity.min(HEADS as usize);
         Self::build(
             alloc::vec::Vec::new(),
             Room::heap(capacity),
             Index::heap(capacity),
-            alloc::vec::Vec::new(),
-            Room::heap(counters(shares)),
+            Shares::heap(shares),
             rng,
         )
     }
@@ -243,24 +229,15 @@ where
         let suited = groups.as_ref().len() / 2 * index::LOAD;
         let room = Room::fixed(slots.as_ref().len().min(suited).min(HEADS as usize));
         let index = Index::new(groups, room.max);
-        let counts_room = Room::fixed(counters(counts.as_ref().len()));
-        Self::build(slots, room, index, counts, counts_room, rng)
+        Self::build(slots, room, index, Shares::new(counts), rng)
     }
 
-    fn build(
-        slots: S,
-        room: Room<S>,
-        index: Index<I>,
-        counts: C,
-        counts_room: Room<C>,
-        rng: &mut Rng,
-    ) -> Self {
+    fn build(slots: S, room: Room<S>, index: Index<I>, shares: Shares<C>, rng: &mut Rng) -> Self {
         Self {
             slots,
             room,
             index,
-            counts,
-            counts_room,
+            shares,
             hashes: Hashes::new(rng),
             used: 0,
             len: 0,
@@ -330,7 +307,7 @@ where
         slot.mark = slot.mark.wrapping_add(1);
         let mark = slot.mark;
         self.len += 1;
-        self.count(new.signature.0, 1);
+        self.shares.count(new.signature.0, 1);
         for which in [BY_ID, BY_SIGNATURE] {
             let place = self.place(which, index);
             self.index.insert(place, index);
@@ -361,9 +338,8 @@ where
     /// itself: call it from a timer, every few seconds, so that memory is given back when nothing comes any more.
     pub fn sweep(&mut self, now: Now, budget: usize) -> usize {
         let gone = self.end_due(now, budget);
-        if self.len == 0 && self.counts_room.grows {
-            // Every one of them is 0.
-            self.counts_room.ask(&mut self.counts, 0);
+        if self.len == 0 {
+            self.shares.give_back();
         }
         gone
     }
@@ -406,14 +382,14 @@ where
     ) -> usize {
         let before = self.len;
         self.end_due(now, budget);
-        let own = (full == Full::Share).then(|| self.counter(signature.0));
+        let own = (full == Full::Share).then(|| self.shares.of(signature.0));
         for _ in 0..budget.min(self.used) {
             if self.room_hand >= self.used {
                 self.room_hand = 0;
             }
             let slot = &self.slots.as_ref()[self.room_hand];
             let (tag, seq, key) = (slot.tag, slot.seq, slot.keys[BY_SIGNATURE]);
-            let suits = own.is_none_or(|own| self.counter(key) == own);
+            let suits = own.is_none_or(|own| self.shares.of(key) == own);
             if slot.holds_entry() && suits && covered(tag, seq) {
                 self.remove(self.room_hand as u32);
             }
@@ -451,27 +427,17 @@ where
 
     /// Entries of the publisher that this key was made for, and of those that share its counter; 0 when nothing is counted.
     pub fn held_by(&self, signature: SignatureKey) -> u32 {
-        let counter = self.counter(signature.0);
-        counter
-            .and_then(|index| self.counts.as_ref().get(index))
-            .map_or(0, |held| *held)
+        self.shares.held(signature.0).unwrap_or(0)
     }
 
     /// Bytes of slots, index and counters.
     pub fn memory(&self) -> usize {
-        let counts = size_of_val(self.counts.as_ref());
-        size_of_val(self.slots.as_ref()) + self.index.memory() + counts
+        size_of_val(self.slots.as_ref()) + self.index.memory() + self.shares.memory()
     }
 
     fn holds_its_share(&self, signature: SignatureKey) -> bool {
-        self.counts_room.max > 0 && self.held_by(signature) as usize >= self.room.max.div_ceil(4)
-    }
-
-    /// Which counter a publisher has, if anything is counted. Their number is a power of two.
-    #[inline]
-    fn counter(&self, signature: [u64; 2]) -> Option<usize> {
-        let last = self.counts_room.max.checked_sub(1)?;
-        Some(share_of(signature) & last)
+        let held = self.shares.held(signature.0);
+        held.is_some_and(|held| held as usize >= self.room.max.div_ceil(4))
     }
 
     fn slot(&self, entry: EntryRef) -> Option<&Slot> {
@@ -513,7 +479,7 @@ where
         slot.mark = slot.mark.wrapping_add(1);
         let key = slot.keys[BY_SIGNATURE];
         self.len -= 1;
-        self.count(key, -1);
+        self.shares.count(key, -1);
         let front = (index as usize) < self.used / 2;
         self.attach(if front { FREE_FRONT } else { FREE_BACK }, index);
     }
@@ -553,18 +519,6 @@ where
         }
         if after != NONE {
             slots[after as usize].links[0] = before;
-        }
-    }
-
-    fn count(&mut self, signature: [u64; 2], change: i32) {
-        let Some(index) = self.counter(signature) else {
-            return;
-        };
-        if self.counts.as_ref().len() < self.counts_room.max {
-            self.counts_room.ask(&mut self.counts, self.counts_room.max);
-        }
-        if let Some(held) = self.counts.as_mut().get_mut(index) {
-            *held = held.saturating_add_signed(change);
         }
     }
 
@@ -626,14 +580,6 @@ where
 
 fn grains(mono: Instant) -> u64 {
     mono.as_micros() / GRAIN.as_micros() as u64
-}
-
-/// How many of so many counters are used: a power of two, no more than there are shares.
-fn counters(wanted: usize) -> usize {
-    wanted
-        .min(1 << SHARE_BITS)
-        .checked_ilog2()
-        .map_or(0, |bits| 1 << bits)
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@
 
 use core::fmt;
 
-use super::{BY_SIGNATURE, SHARE_BITS, SignatureKey};
+use super::shares::SHARE_BITS;
+use super::{BY_SIGNATURE, SignatureKey};
 use crate::id::PublicationHash;
 use crate::rng::Rng;
 

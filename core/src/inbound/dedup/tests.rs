@@ -3,6 +3,7 @@ use std::vec::Vec;
 
 use proptest::prelude::*;
 
+use super::shares::share_of;
 use super::*;
 use crate::rng::{Rng, Seed};
 
@@ -212,7 +213,7 @@ fn only_its_own_entries_make_room_for_a_publisher_that_holds_its_quarter() {
 #[test]
 fn a_publisher_has_the_same_share_under_every_signature() {
     let dedup = HeapDedup::with_capacity(16, 1 << 20, &mut rng());
-    assert_eq!(dedup.counts_room.max, 1 << 16);
+    assert_eq!(dedup.shares.capacity(), 1 << 16);
     let share = |publisher: u64, n: u8| {
         let publisher = PublicationHash::of_tbs(&publisher.to_le_bytes());
         let first = publisher.as_bytes()[..32].try_into().unwrap();
