@@ -160,6 +160,35 @@ fn an_anycast_that_finds_no_room_gives_up_no_number_of_the_others() {
 }
 
 #[test]
+fn a_fact_that_is_dropped_is_told_once_though_its_lane_has_no_room_for_its_place() {
+    let mut limits = ClientLimits::default();
+    limits.order_max_buffer = 1;
+    let config = ClientConfig::new(signer(1))
+        .verification(Verification::Asked)
+        .limits(limits);
+    let request = open().on_full(OnFull::Pause).queue_capacity(1);
+    let mut node = Node::with(config, 1, request);
+    for seq in 1..=3 {
+        node.seq(at(1), 0, seq);
+    }
+    // It is fresh when it comes and over when its signature is known to be good.
+    let short = Fact {
+        ttl_ms: Some(1),
+        ..Fact::numbered(5)
+    };
+    node.fact(at(1), 0, short);
+    let asked = asked(&mut node.client);
+    for (now, (ask, job)) in [at(2), at(2), at(2), at(310_000)].into_iter().zip(asked) {
+        let answer = Answer::Verified(job.run());
+        node.client.answer(now, ask, answer).expect("open");
+    }
+    let mut got = node.words();
+    node.time(at(320_000));
+    got.extend(node.words());
+    assert_eq!(got, ["1", "2", "3", "skipped 4..5"]);
+}
+
+#[test]
 fn a_lane_that_waited_for_its_reader_rests_like_any_other() {
     let mut node = Node::new(1, open().on_full(OnFull::Pause).queue_capacity(1));
     // One release brings three facts, for which the stream has one place.

@@ -307,10 +307,10 @@ impl Client {
         let held = self.waiting_bytes.get(&publisher).copied().unwrap_or(0);
         if held.saturating_add(bytes) > self.config.limits.held_bytes / 4 || !self.make_bytes(bytes)
         {
-            if !offer.anycast {
-                self.close_place(now, key, offer.epoch, offer.seq);
+            let told = !offer.anycast && self.close_place(now, key, offer.epoch, offer.seq);
+            if !told {
+                self.dropped(now, subscription, DropReason::BytesFull, &publisher);
             }
-            self.dropped(now, subscription, DropReason::BytesFull, &publisher);
             return false;
         }
         let Some(lane) = self.lane_for(now, key, offer.epoch) else {
@@ -376,22 +376,27 @@ impl Client {
                 topic,
                 subscription: *subscription,
             };
-            if !delivery.anycast() {
-                self.close_place(now, key, delivery.epoch().unwrap_or(0), delivery.seq());
+            let (epoch, seq) = (delivery.epoch().unwrap_or(0), delivery.seq());
+            let told = !delivery.anycast() && self.close_place(now, key, epoch, seq);
+            if !told {
+                self.dropped(now, *subscription, reason, &publisher);
             }
-            self.dropped(now, *subscription, reason, &publisher);
         }
     }
 
-    fn close_place(&mut self, now: Now, key: LaneKey, epoch: u64, seq: u64) {
+    /// Passes over the place of a fact that is dropped. Answers whether a `Skipped` speaks of it, so that no `Dropped` has to: where a full
+    /// stream stands before the lane, which has no room to remember the place.
+    fn close_place(&mut self, now: Now, key: LaneKey, epoch: u64, seq: u64) -> bool {
         let Some(lane) = self.lane_index.get(&key).copied() else {
-            return;
+            return false;
         };
-        if let Some(slot) = self.lanes.get_mut(lane) {
-            // One that cannot be closed now comes out as skipped: told twice rather than not at all.
-            let _closed: bool = slot.lane.close(now, epoch, seq);
-            self.touch(lane);
-        }
+        let Some(slot) = self.lanes.get_mut(lane) else {
+            return false;
+        };
+        // An epoch that cannot begin before something is read has no places yet: it may skip this one when it does.
+        let told = !slot.lane.close(now, epoch, seq) && slot.lane.give_up(now, epoch, seq);
+        self.touch(lane);
+        told
     }
 
     /// Forgets publications whose place every lane that matched has decided.

@@ -128,26 +128,28 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
     }
 
     /// A verified fact was refused or dropped for any reason, which is accounted for elsewhere: the order passes over its place without a
-    /// `Skipped`. `false`: something must be handed out first, nothing has changed.
+    /// `Skipped`. `false`: something must be handed out first, nothing has changed. Who cannot wait gives the place up, and tells of the
+    /// fact only where that answers `false` as well.
     #[must_use]
     pub fn close(&mut self, now: Now, epoch: u64, seq: u64) -> bool {
         self.advance(now.mono);
         let done = self.config.mode == Mode::LatestOnly || {
             let epoch = self.epoch_of(epoch, seq);
-            let found = self.follow(epoch);
-            if let Some(index) = found {
+            self.follow(epoch).is_some_and(|index| {
                 let at = self.still.at(self.clock);
-                self.with_order(index, |order| order.close(at, seq));
-                self.heard_from(index, seq, false);
-            }
-            found.is_some()
+                let closed = self.with_order(index, |order| order.close(at, seq));
+                if closed {
+                    self.heard_from(index, seq, false);
+                }
+                closed
+            })
         };
         self.touch();
         done
     }
 
-    /// A fact was answered `Busy` and draining must wait for something else: all of its epoch up to it comes out as `Skipped`, behind what
-    /// is decided. `false`: no `Skipped` will speak of it, the caller has to.
+    /// A fact was answered `Busy`, or its place could not be closed, and draining must wait for something else: all of its epoch up to it
+    /// comes out as `Skipped`, behind what is decided. `false`: no `Skipped` will speak of it, the caller has to.
     #[must_use]
     pub fn give_up(&mut self, now: Now, epoch: u64, seq: u64) -> bool {
         self.advance(now.mono);
@@ -228,13 +230,13 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         }
     }
 
-    /// An offer of this epoch would be judged, not `Busy`.
+    /// An offer of this epoch would be judged, not `Busy`, be it a conflict.
     pub fn has_room(&self, epoch: u64, seq: u64) -> bool {
         let epoch = self.epoch_of(epoch, seq);
         match self.config.mode {
             Mode::LatestOnly => self.latest_has_room(epoch),
             _ => match self.index_of(epoch) {
-                Some(index) => self.orders[index].has_room(),
+                Some(index) => self.orders[index].has_room() && self.can_clash(epoch),
                 None => self.can_follow(),
             },
         }

@@ -48,7 +48,9 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     }
 
     fn over(queue: Held<Slot<T>, S>, mut config: OrderConfig) -> Self {
-        config.max_held = config.max_held.clamp(1, queue.capacity());
+        // Whatever is held, one more fits once all is handed out; one that leaves on arrival needs its place behind a gap beside.
+        let most = queue.capacity() - usize::from(config.as_arrives);
+        config.max_held = config.max_held.min(most).max(1);
         Self {
             config,
             epoch: 0,
@@ -141,25 +143,25 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     }
 
     /// A verified fact with this number was refused or dropped, which its own counter or notice accounts for: the order passes over
-    /// its place without a `Skipped`. A copy that is offered later is taken.
-    pub fn close(&mut self, now: Instant, seq: u64) {
+    /// its place without a `Skipped`. A copy that is offered later is taken. Returns `false`, and has changed nothing, when there is no
+    /// room to remember the place until something was handed out.
+    #[must_use]
+    pub fn close(&mut self, now: Instant, seq: u64) -> bool {
         self.handle_timeout(now);
-        if self.edge.is_some_and(|edge| seq <= edge) {
-            return;
+        if self.is_covered(seq) || self.slot_of(seq).is_some() {
+            return true;
         }
-        let at = self.position(seq);
-        if self.slot_of(seq).is_some() {
-            return;
-        }
-        if self.is_next(seq) {
+        if self.is_next(seq) && self.tail.is_none() {
             self.advance_to(seq);
             self.missing.insert(seq, seq);
         } else if self.queue.free() > 0 {
-            self.hold(at, seq, Body::Closed);
+            // Behind a tail as well, whose range would else grow over this place.
+            self.hold(self.position(seq), seq, Body::Closed);
         } else {
-            self.give_up_to(seq);
+            return false;
         }
         self.settle();
+        true
     }
 
     /// A fact with this number found no room: all up to it is given up and comes out as `Skipped` behind what is decided. Returns
@@ -167,8 +169,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     #[must_use]
     pub fn give_up(&mut self, now: Instant, seq: u64) -> bool {
         self.handle_timeout(now);
-        let decided = self.edge.is_some_and(|edge| seq <= edge);
-        let ahead = !decided && self.slot_of(seq).is_none();
+        let ahead = !self.is_covered(seq) && self.slot_of(seq).is_none();
         if ahead {
             self.give_up_to(seq);
             self.settle();
@@ -491,7 +492,8 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         let seq = slot.seq;
         let is_fact = matches!(slot.body, Body::Fact(_));
         let is_closed = matches!(slot.body, Body::Closed);
-        let skipped = match (self.tail.take_if(|_| is_fact || skipped.is_some()), skipped) {
+        // A place that says nothing itself carries the tail's range, so that what is given up after it cannot join that over it.
+        let skipped = match (self.tail.take(), skipped) {
             (Some(tail), Some((_, last))) => Some((tail.first, last)),
             (Some(tail), None) => Some((tail.first, tail.last)),
             (None, skipped) => skipped,

@@ -526,3 +526,38 @@ fn a_full_lane_is_busy_and_what_is_given_up_is_skipped_at_its_place() {
         "D(e1:1) D(e1:2) SKIP(e1:3..3) RST(e2) D(e2:1)"
     );
 }
+
+#[test]
+fn a_place_that_cannot_be_closed_is_told_once_by_giving_it_up() {
+    let config = LaneConfig {
+        accepted_wall: WallMs::new(1_800_000_000_000),
+        ..LaneConfig::default()
+    };
+    let mut lane = Lane::new([[const { None }; 1], [const { None }; 1]], config);
+    for seq in 1..=2 {
+        assert_eq!(lane.offer(at(0), fact(E1, seq), 0), Admit::Taken);
+    }
+    let before = format!("{lane:?}");
+    assert!(!lane.close(at(0), E1, 4));
+    assert_eq!(format!("{lane:?}"), before, "a refusal changes nothing");
+    assert!(lane.give_up(at(0), E1, 4));
+    assert!(lane.close(at(0), E1, 4), "its place is decided");
+    let items: Vec<String> = core::iter::from_fn(|| lane.poll()).map(show).collect();
+    assert_eq!(items.join(" "), "D(e1:1) D(e1:2) SKIP(e1:3..4)");
+}
+
+#[test]
+fn where_there_is_room_not_even_a_conflict_is_busy() {
+    let mut lane = lane(Mode::Ordered);
+    assert_eq!(lane.offer(at(0), fact(E1, 1), 0), Admit::Taken);
+    let mut ms = 1;
+    // Each episode leaves one notice that waits.
+    while lane.has_room(E1, 1) {
+        assert_eq!(lane.offer(at(ms), fact(E1, 1), 0), Admit::Conflict(0));
+        ms += 1000;
+        lane.handle_timeout(at(ms));
+    }
+    assert_eq!(lane.offer(at(ms), fact(E1, 1), 0), Admit::Busy(0));
+    assert_eq!(drain(&mut lane).matches("CONF").count(), 6);
+    assert!(lane.has_room(E1, 1));
+}

@@ -12,7 +12,7 @@ use crate::time::{Duration, Instant};
 pub struct OrderConfig {
     /// How long a missing number is waited for, from the arrival of the first fact behind the gap. Default 250 ms.
     pub timeout: Duration,
-    /// With this many facts held the head gap is given up early; at least 1, at most what the slots hold. Default 1024.
+    /// With this many facts held the head gap is given up early; at least 1, at most what leaves room for one more fact. Default 1024.
     pub max_held: usize,
     /// Facts leave at once; the same gaps are watched and reported.
     pub as_arrives: bool,

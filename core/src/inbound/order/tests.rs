@@ -29,7 +29,10 @@ fn ms(ms: u64) -> Instant {
     Instant::from_millis(ms)
 }
 
-fn drain(order: &mut Growing) -> Vec<(u64, u64, &'static str)> {
+fn drain<S>(order: &mut Order<u32, S>) -> Vec<(u64, u64, &'static str)>
+where
+    S: AsRef<[Option<Slot<u32>>]> + AsMut<[Option<Slot<u32>>]>,
+{
     let next = || order.poll();
     core::iter::from_fn(next)
         .map(|release| match release {
@@ -211,12 +214,12 @@ fn where_the_entry_was_reused_early_a_copy_is_a_duplicate() {
 #[test]
 fn a_closed_place_is_passed_over_without_a_skip() {
     let mut order = at_one();
-    order.close(ms(0), 1);
+    assert!(order.close(ms(0), 1));
     assert_eq!(order.edge(), Some(1));
     offer(&mut order, 1, 4);
-    order.close(ms(2), 3);
+    assert!(order.close(ms(2), 3));
     assert_eq!(drain(&mut order), []);
-    order.close(ms(3), 2);
+    assert!(order.close(ms(3), 2));
     assert_eq!(drain(&mut order), [(4, 4, "fact")]);
     assert_eq!((order.skips(), order.poll_timeout()), (0, None));
 }
@@ -224,7 +227,7 @@ fn a_closed_place_is_passed_over_without_a_skip() {
 #[test]
 fn a_closed_place_splits_a_gap_and_counts_as_a_fact_behind_one() {
     let mut order = at_one();
-    order.close(ms(5), 3);
+    assert!(order.close(ms(5), 3));
     assert_eq!(order.poll_timeout(), Some(ms(255)));
     offer(&mut order, 6, 6);
     order.handle_timeout(ms(255));
@@ -236,10 +239,10 @@ fn a_closed_place_splits_a_gap_and_counts_as_a_fact_behind_one() {
 #[test]
 fn a_copy_of_a_closed_place_gets_another_chance() {
     let mut order = at_one();
-    order.close(ms(0), 2);
+    assert!(order.close(ms(0), 2));
     assert_eq!(order.offer(ms(1), 2, false, 0), Admit::Taken);
     assert_eq!(offer(&mut order, 2, 1), [(1, 1, "fact"), (2, 2, "fact")]);
-    order.close(ms(3), 3);
+    assert!(order.close(ms(3), 3));
     assert_eq!(offer(&mut order, 4, 3), [(3, 3, "late")]);
 }
 
@@ -301,7 +304,7 @@ fn br_34_hostile_numbers_cost_nothing() {
         offer(&mut order, 301, 1 << 60),
         [(1 << 60, 1 << 60, "late")]
     );
-    order.close(ms(302), top);
+    assert!(order.close(ms(302), top));
     assert!(!order.give_up(ms(303), top));
     assert_eq!(order.edge(), Some(top));
 }
@@ -368,6 +371,97 @@ fn a_fact_that_finds_no_room_changes_nothing_and_can_be_given_up() {
             item: 3
         })
     );
+}
+
+/// Facts that leave on arrival, over three slots and the one beside them.
+fn arriving_with_room_for_4() -> Order<u32, [Option<Slot<u32>>; 3]> {
+    let as_arrives = true;
+    let config = OrderConfig {
+        as_arrives,
+        ..OrderConfig::default()
+    };
+    let mut order = Order::new([const { None }; 3], config);
+    assert!(order.begin(9, true));
+    for seq in [5, 3] {
+        assert_eq!(order.offer(ms(0), seq, false, seq as u32), Admit::Taken);
+    }
+    assert_eq!(order.offer(ms(0), 2, false, 2), Admit::Busy(2));
+    order
+}
+
+#[test]
+fn no_skipped_covers_what_was_delivered_between_two_that_were_given_up() {
+    let mut order = arriving_with_room_for_4();
+    for seq in [2, 4, 6] {
+        assert!(order.give_up(ms(0), seq));
+    }
+    assert_eq!(
+        drain(&mut order),
+        [
+            (5, 5, "fact"),
+            (3, 3, "fact"),
+            (1, 2, "skipped"),
+            (4, 4, "skipped"),
+            (6, 6, "skipped")
+        ]
+    );
+    // Nor does the gap behind it, which a timeout gives up.
+    let mut order = arriving_with_room_for_4();
+    assert!(order.give_up(ms(0), 2));
+    order.handle_timeout(ms(250));
+    assert_eq!(
+        drain(&mut order),
+        [
+            (5, 5, "fact"),
+            (3, 3, "fact"),
+            (1, 2, "skipped"),
+            (4, 4, "skipped")
+        ]
+    );
+}
+
+#[test]
+fn a_closed_place_is_in_no_skipped_and_without_room_it_is_refused() {
+    let mut order = Order::new([const { None }; 2], OrderConfig::default());
+    for seq in 1..=3 {
+        assert_eq!(order.offer(ms(0), seq, false, 0), Admit::Taken);
+    }
+    assert!(!order.close(ms(0), 5), "no room to remember it");
+    assert_eq!((order.edge(), order.held(), order.skips()), (Some(3), 0, 0));
+    assert!(order.close(ms(0), 4), "the next one needs none");
+    assert!(order.give_up(ms(0), 5));
+    assert!(!order.close(ms(0), 6), "the range before it would grow");
+    assert_eq!(order.edge(), Some(5));
+    assert!(order.poll().is_some());
+    assert!(order.close(ms(0), 6), "one slot carries that range now");
+    assert!(order.give_up(ms(0), 7));
+    assert!(order.close(ms(0), 7), "it is decided");
+    assert_eq!(
+        drain(&mut order),
+        [
+            (2, 2, "fact"),
+            (3, 3, "fact"),
+            (5, 5, "skipped"),
+            (7, 7, "skipped")
+        ]
+    );
+}
+
+#[test]
+fn busy_is_cured_by_handing_out_whatever_is_held() {
+    for as_arrives in [false, true] {
+        let config = OrderConfig {
+            as_arrives,
+            ..OrderConfig::default()
+        };
+        let mut order = Order::new([const { None }; 3], config);
+        for seq in (2..40).step_by(2) {
+            let admit = order.offer(ms(0), seq, false, 0);
+            assert_eq!(admit, Admit::Taken, "{seq} {as_arrives}");
+            drain(&mut order);
+            assert!(order.has_room());
+        }
+    }
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl Model {
         self.tick(now);
         let at = self.follow(epoch, seq);
         let now = ms(self.gap_clock(self.clock));
-        self.epochs[at].order.close(now, seq);
+        assert!(self.epochs[at].order.close(now, seq), "there is room");
         self.collect(at);
         self.count(self.epochs[at].epoch, seq);
     }

@@ -46,7 +46,7 @@ pub(in crate::inbound) struct Model {
 
 impl Model {
     pub(in crate::inbound) fn new(mut config: OrderConfig, room: usize) -> Self {
-        config.max_held = config.max_held.min(room);
+        config.max_held = config.max_held.min(room - usize::from(config.as_arrives));
         Self {
             config,
             room,
@@ -153,17 +153,18 @@ impl Model {
         }
     }
 
-    pub(in crate::inbound) fn close(&mut self, now: Instant, seq: u64) {
+    pub(in crate::inbound) fn close(&mut self, now: Instant, seq: u64) -> bool {
         self.tick(now);
         if self.edge.is_some_and(|edge| seq <= edge) || self.held.iter().any(|h| h.0 == seq) {
-            return;
+            return true;
         }
-        if self.free() > 0 || self.next(seq) {
-            self.held.push((seq, self.clock, Body::Closed));
-        } else {
-            self.give_up_to(seq);
+        let tail = matches!(self.out.back(), Some(Out::Tail { .. }));
+        if self.free() == 0 && (tail || !self.next(seq)) {
+            return false;
         }
+        self.held.push((seq, self.clock, Body::Closed));
         self.settle();
+        true
     }
 
     pub(in crate::inbound) fn give_up(&mut self, now: Instant, seq: u64) -> bool {
@@ -246,10 +247,7 @@ impl Model {
             self.miss(seq, seq);
         }
         let epoch = self.epoch;
-        let alone = !matches!(body, Body::Fact(_));
-        if let Some(Out::Tail { first, last, .. }) = self.out.back().cloned()
-            && (!alone || gap.is_some())
-        {
+        if let Some(Out::Tail { first, last, .. }) = self.out.back().cloned() {
             self.out.pop_back();
             gap = Some((first, gap.map_or(last, |gap| gap.1)));
         }

@@ -38,14 +38,35 @@ fn ops() -> impl Strategy<Value = Op> {
     ]
 }
 
+/// What was said of numbers so far: no `Skipped` may say it again.
+#[derive(Default)]
+struct Told(Vec<(u64, u64, u64)>);
+
+impl Told {
+    fn release(&mut self, released: &Release<u32>) {
+        match *released {
+            Release::Fact { epoch, seq, .. } => self.0.push((epoch, seq, seq)),
+            Release::Skipped { epoch, first, last } => {
+                let again = self
+                    .0
+                    .iter()
+                    .find(|told| told.0 == epoch && told.1 <= last && first <= told.2);
+                assert_eq!(again, None, "{first}..={last} is skipped");
+                self.0.push((epoch, first, last));
+            }
+        }
+    }
+}
+
 /// Runs a script on the machine and on the model, compares everything that can be seen, and counts what occurred.
-fn compare<S>(mut order: Order<u32, S>, config: OrderConfig, room: usize, script: &[Op]) -> [u64; 5]
+fn compare<S>(mut order: Order<u32, S>, config: OrderConfig, room: usize, script: &[Op]) -> [u64; 6]
 where
     S: AsRef<[Option<Slot<u32>>]> + AsMut<[Option<Slot<u32>>]>,
 {
     let mut model = Model::new(config, room);
     let mut now = 1000;
-    let mut seen = [0; 5];
+    let mut seen = [0; 6];
+    let mut told = Told::default();
     for (step, op) in script.iter().enumerate() {
         let item = step as u32;
         match *op {
@@ -63,8 +84,14 @@ where
             }
             Op::Close { wait, seq } => {
                 now += wait;
-                order.close(ms(now), seq);
-                model.close(ms(now), seq);
+                order.handle_timeout(ms(now));
+                let decided = order.is_covered(seq);
+                let closed = order.close(ms(now), seq);
+                assert_eq!(closed, model.close(ms(now), seq), "{step} {op:?}");
+                seen[5] += u64::from(!closed);
+                if closed && !decided {
+                    told.0.push((order.epoch, seq, seq));
+                }
             }
             Op::GiveUp { wait, seq } => {
                 now += wait;
@@ -100,6 +127,7 @@ where
                 for _ in 0..most {
                     let released = order.poll();
                     assert_eq!(released, model.poll(), "{step}");
+                    released.iter().for_each(|released| told.release(released));
                     match released {
                         Some(Release::Fact { late: true, .. }) => seen[3] += 1,
                         Some(Release::Skipped { .. }) => seen[4] += 1,
@@ -129,13 +157,14 @@ where
     loop {
         let released = order.poll();
         assert_eq!(released, model.poll());
-        if released.is_none() {
+        let Some(released) = released else {
             break seen;
-        }
+        };
+        told.release(&released);
     }
 }
 
-fn run(script: &[Op], capacity: usize, as_arrives: bool, sparse: bool) -> [u64; 5] {
+fn run(script: &[Op], capacity: usize, as_arrives: bool, sparse: bool) -> [u64; 6] {
     let config = OrderConfig {
         timeout: Duration::from_millis(20),
         max_held: capacity,
@@ -187,7 +216,7 @@ fn the_machine_does_what_the_model_does_in_all_modes_and_sizes() {
         failure_persistence,
         ..Config::default()
     });
-    let totals = core::cell::RefCell::new([0_u64; 5]);
+    let totals = core::cell::RefCell::new([0_u64; 6]);
     let size = proptest::sample::select(&[1_usize, 2, 3, 5, 8, 13][..]);
     let script = proptest::collection::vec(ops(), 1..80);
     runner
@@ -204,6 +233,7 @@ fn the_machine_does_what_the_model_does_in_all_modes_and_sizes() {
             },
         )
         .unwrap();
-    let [conflicts, busy, duplicates, late, skipped] = totals.into_inner();
+    let [conflicts, busy, duplicates, late, skipped, refused] = totals.into_inner();
     assert!(conflicts > 100 && busy > 100 && duplicates > 100 && late > 100 && skipped > 100);
+    assert!(refused > 100);
 }
