@@ -85,9 +85,17 @@ impl Play {
                 self.offer(offer);
             }
             Step::Close { epoch, seq } => {
-                (self.plain, self.ledger.gave_up) = (false, true);
+                self.plain = false;
+                self.tick();
+                let (due, edges) = (self.lane.poll_timeout(), self.lane.edges());
+                let stats = self.lane.stats();
+                let fresh = !self.lane.covers(epoch, seq) && stats.restarts == self.ledger.restarts;
                 if self.lane.close(now, epoch, seq) {
-                    self.ledger.closed(seq);
+                    self.ledger.closed(epoch, seq, fresh);
+                } else {
+                    assert!(self.lane.is_ready(), "refused with nothing to hand out");
+                    assert_eq!(due, self.lane.poll_timeout(), "a refusal changes nothing");
+                    assert_eq!((edges, stats), (self.lane.edges(), self.lane.stats()));
                 }
             }
             Step::OfferOrGiveUp(offer) => {
@@ -133,19 +141,8 @@ impl Play {
             }),
             Admit::Busy(back) => {
                 assert_eq!(back, name);
-                assert!(
-                    self.lane.is_ready() || self.lane.held() > 0,
-                    "busy with nothing"
-                );
-                if room && !offer.anycast {
-                    // Room for a fact, not for one more conflict to tell.
-                    self.drain();
-                    let again = self.lane.offer(self.now(), offer, name);
-                    assert_eq!(again, Admit::Conflict(name), "there was room");
-                    self.plain = false;
-                    self.ledger.conflicted();
-                    return false;
-                }
+                assert!(self.lane.is_ready(), "busy with nothing to hand out");
+                assert!(!room || offer.anycast, "there was room");
                 return true;
             }
             Admit::Conflict(back) => {

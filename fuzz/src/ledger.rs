@@ -1,7 +1,7 @@
 //! What one lane was given and what it handed out, kept as plainly as possible: sets of numbers, no ring, no ranges.
 //!
 //! It holds a lane to: each fact it took leaves once and as it was; within a numbering nothing leaves twice or out of order, and every
-//! number passed over was told as skipped or closed; a fact waits for its timeout at most; conflicts are told in full.
+//! number passed over was told once, as skipped or closed; a fact waits for its timeout at most; conflicts are told in full.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,8 +46,11 @@ pub struct Ledger {
     /// The greatest epoch heard.
     greatest: u64,
     closed: BTreeSet<u64>,
+    /// (epoch, seq) of those that nothing had been said of, which nothing may say any more.
+    passed: BTreeSet<(u64, u64)>,
     newest: Option<(u64, u64)>,
     restarted: Option<u64>,
+    pub restarts: u64,
     conflicts: u64,
     /// Places were given up by command.
     pub gave_up: bool,
@@ -66,8 +69,10 @@ impl Ledger {
             runs: BTreeMap::new(),
             greatest: 0,
             closed: BTreeSet::new(),
+            passed: BTreeSet::new(),
             newest: None,
             restarted: None,
+            restarts: 0,
             conflicts: 0,
             gave_up: false,
             delivered: 0,
@@ -92,8 +97,14 @@ impl Ledger {
         self.conflicts += 1;
     }
 
-    pub fn closed(&mut self, seq: u64) {
+    /// `fresh`: the place was not decided before, in no numbering of that epoch which is still to be told.
+    pub fn closed(&mut self, epoch: u64, seq: u64, fresh: bool) {
+        // It may begin its epoch.
+        self.greatest = self.greatest.max(epoch);
         self.closed.insert(seq);
+        if fresh {
+            self.passed.insert((epoch, seq));
+        }
     }
 
     /// What the lane took and did not hand out.
@@ -145,7 +156,10 @@ impl Ledger {
             }
             LaneItem::Restarted { epoch, .. } => {
                 self.restarted = Some(epoch);
+                self.restarts += 1;
                 self.greatest = self.greatest.max(epoch);
+                // It may start at 1 again, where it had passed over closed places.
+                self.passed.retain(|passed| passed.0 != epoch);
                 let again = self.runs.contains_key(&epoch);
                 self.runs.insert(
                     epoch,
@@ -210,11 +224,11 @@ impl Ledger {
     fn skip(&mut self, epoch: u64, first: u64, last: u64) {
         assert!(first <= last);
         self.skipped += 1;
-        let merged = self.gave_up && self.mode == Mode::AsArrives;
+        let closed = self.passed.range((epoch, first)..=(epoch, last)).next();
+        assert!(closed.is_none(), "{closed:?} was closed and is skipped");
         let run = self.run(epoch);
         run.start.get_or_insert(first);
-        // Places given up by command while nothing is handed out become one range, which then may hold what had left.
-        let doubled = run.facts.range(first..=last).next().filter(|_| !merged);
+        let doubled = run.facts.range(first..=last).next();
         assert!(doubled.is_none(), "{doubled:?} left and is skipped");
         let again = run
             .skipped
