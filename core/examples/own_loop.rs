@@ -82,17 +82,17 @@ impl<M: Machine> Driven<M> {
 fn exchange(machine: &mut impl Machine, now: Now, io: &mut LinkIo, socket: &mut TcpStream) -> bool {
     let mut chunk = [0; 4096];
     loop {
+        match io.handle_read(machine, now) {
+            Ok(Intake::Open) => {}
+            // Paused or later: what was read stays in the buffer; the socket is not read until it was taken.
+            Ok(_) => break,
+            Err(error) => eprintln!("a link ended: {error}"),
+        }
         match socket.read(&mut chunk) {
             Ok(0) => return false,
             Ok(count) => io.input().extend_from_slice(&chunk[..count]),
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
             Err(_) => return false,
-        }
-        match io.handle_read(machine, now) {
-            Ok(Intake::Open) => {}
-            // Paused: what was read stays in the buffer; the socket is not read until it was taken.
-            Ok(_) => break,
-            Err(error) => eprintln!("a link ended: {error}"),
         }
     }
     while io.fill(machine) {

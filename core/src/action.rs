@@ -148,7 +148,8 @@ pub enum Answer {
 pub enum Intake {
     /// Read on.
     Open,
-    /// A rate budget is spent: call again with the same buffer after the deadline `poll_timeout` reports.
+    /// A budget is spent: stop reading this link; what is in the buffer stays there. Call again with the same buffer after the deadline
+    /// `poll_timeout` reports now.
     Later,
     /// Stop reading this link; what is in the buffer stays there. Draining the stream or the link named by an earlier `Ready` cures it,
     /// then call again with the same buffer.

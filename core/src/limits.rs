@@ -146,6 +146,10 @@ pub struct StationLimits {
     /// Anycast publications waiting for one link. Default 64; a full one is passed over. Those of all links take an eighth of `ring_bytes` at
     /// most, beside it.
     pub ones_per_link: usize,
+    /// Bytes of frames under way beyond the first 64 KiB of each, all links together, counted when a frame's length is known. Default 64 MiB. A
+    /// link whose next frame does not fit waits its turn ([`crate::Intake::Later`]); its shorter frames are never counted. Drivers keep
+    /// these bytes: a buffer that grows by doubling takes twice as much.
+    pub read_bytes: usize,
     /// The longest publication object taken, in bytes. Default 1,048,000.
     pub publication_bytes: usize,
 }
@@ -166,6 +170,7 @@ impl Default for StationLimits {
             publishers: 65_536,
             answers: 4096,
             ones_per_link: 64,
+            read_bytes: 64 << 20,
             publication_bytes: 1_048_000,
         }
     }
@@ -204,6 +209,8 @@ impl StationLimits {
             (self.topics, topic),
             (waiting, 128),
             (1, self.ring_bytes.saturating_add(self.ones_bytes())),
+            (1, self.read_bytes),
+            (self.links, 64),
             // Filters that outlive their last holder.
             (self.topics, 2 * TOPIC + 512),
             (self.dedup_entries, 160),

@@ -6,11 +6,12 @@
 //! A driver owns one [`LinkIo`] per link and runs this loop for it, in any order and on any executor:
 //!
 //! ```text
-//! readable:  io.reserve(); read into io.input(); io.handle_read(machine, now)   until WouldBlock or Intake::Paused
+//! readable:  io.reserve(); read into io.input(); io.handle_read(machine, now)   until WouldBlock or not Intake::Open
 //! writable:  while io.fill(machine) { write io.chunks(); io.wrote(machine, now, n) }
 //! ```
 //!
-//! A blocked write never stops reading; `Intake::Paused` stops reading that link only.
+//! A blocked write never stops reading; `Intake::Paused` and `Intake::Later` stop reading that link only. Call `handle_read` again, without
+//! having read: after `poll_action` brought something and was drained for the one, after the deadline for the other.
 
 use alloc::vec::Vec;
 
@@ -131,6 +132,8 @@ impl Piece {
 pub struct LinkIo {
     link: LinkId,
     input: BytesMut,
+    /// What `input` may have allocated: taking bytes off its front hides that from its capacity.
+    grown: usize,
     gathered: Vec<u8>,
     pieces: Vec<Piece>,
     /// Pieces before this one, and bytes of this one, were written.
@@ -144,6 +147,7 @@ impl LinkIo {
         Self {
             link,
             input: BytesMut::new(),
+            grown: 0,
             gathered: Vec::new(),
             pieces: Vec::new(),
             piece: 0,
@@ -175,10 +179,12 @@ impl LinkIo {
         machine: &mut (impl Machine + ?Sized),
         now: Now,
     ) -> Result<Intake, LinkError> {
+        self.grown = self.grown.max(self.input.capacity());
         let intake = machine.handle_input(now, self.link, &mut self.input)?;
-        if self.input.is_empty() && self.input.capacity() > 4 * READ_ROOM {
-            // One long frame does not make a link's buffer long for ever.
-            self.input = BytesMut::new();
+        if self.grown > 4 * READ_ROOM && self.input.len() < self.grown / 4 {
+            // One long frame does not make a link's buffer long for ever, whatever comes behind it.
+            self.input = BytesMut::from(&self.input[..]);
+            self.grown = self.input.capacity();
         }
         Ok(intake)
     }
@@ -262,8 +268,11 @@ impl LinkIo {
 
     /// Bytes this link's buffers take.
     pub fn memory(&self) -> usize {
-        self.input.capacity()
-            + self.gathered.capacity()
-            + self.pieces.capacity() * size_of::<Piece>()
+        let input = match self.input.capacity() {
+            // Somebody gave it back.
+            0 => 0,
+            seen => seen.max(self.grown),
+        };
+        input + self.gathered.capacity() + self.pieces.capacity() * size_of::<Piece>()
     }
 }

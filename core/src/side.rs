@@ -23,8 +23,8 @@ const KEPT: usize = 64 * 1024;
 pub(crate) enum Next<'a> {
     /// A whole frame. Take `taken` bytes off the buffer when it was handled.
     Frame { body: &'a [u8], taken: usize },
-    /// Less than a frame.
-    More,
+    /// Less than a frame; with its length it will be `whole` bytes, as far as is known.
+    More { whole: usize },
     /// Nothing may be taken now.
     Stop(Intake),
 }
@@ -101,15 +101,17 @@ impl Side {
         if paused {
             return Ok(Next::Stop(Intake::Paused));
         }
-        let buffered = !input.is_empty();
+        let buffered = input.len();
         match next_frame(input, self.link.frame_cap())? {
             Split::Frame { body, taken } => {
                 self.link.handle_partial(now, false);
                 Ok(Next::Frame { body, taken })
             }
-            Split::More(_) => {
-                self.link.handle_partial(now, buffered);
-                Ok(Next::More)
+            Split::More(missing) => {
+                self.link.handle_partial(now, buffered > 0);
+                Ok(Next::More {
+                    whole: buffered + missing,
+                })
             }
         }
     }

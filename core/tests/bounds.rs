@@ -177,8 +177,13 @@ fn measured_bytes_never_exceed_the_worst_case() {
         ) = (n, n, n);
         (limits.dedup_entries, limits.publishers, limits.ring_bytes) = (n, n, 4096);
         (limits.publication_bytes, limits.answers) = (1024, 64);
+        limits.read_bytes = 4096;
         let most = limits.worst_case_bytes(0);
-        let mut station = common::station(StationConfig::new(signer(100)).limits(limits));
+        let mut station = common::station(
+            StationConfig::new(signer(100))
+                .limits(limits)
+                .max_frame(4096),
+        );
         let mut client_limits = ClientLimits::default();
         (client_limits.links, client_limits.subscriptions) = (1, n);
         (client_limits.lanes, client_limits.resting_lanes) = (n, n);

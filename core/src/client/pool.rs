@@ -291,7 +291,7 @@ impl Client {
                 .next(now.mono, feeds_full_stream, answers, input)?
             {
                 Next::Frame { body, taken } => (body, taken),
-                Next::More => return Ok(Intake::Open),
+                Next::More { .. } => return Ok(Intake::Open),
                 Next::Stop(intake) => return Ok(intake),
             };
             if side.base.link.is_up() {

@@ -107,6 +107,9 @@ impl StationConfig {
         if limits.ring_bytes < limits.publication_bytes {
             return refuse("limits.ring_bytes", "at least `limits.publication_bytes`");
         }
+        if limits.read_bytes < self.max_frame as usize {
+            return refuse("limits.read_bytes", "at least `max_frame`");
+        }
         Ok(ValidStationConfig(self))
     }
 }

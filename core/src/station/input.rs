@@ -1,7 +1,7 @@
 //! Bytes that arrive at a station, frame by frame.
 //!
 //! Decides: what ends a link. Leaves to others: subscriptions (registry), publications (publish). Believes: mono for the handshake.
-//! Bounded by: one frame at a time; a peer that does not read its answers is not read either.
+//! Bounded by: one frame at a time, long ones within a budget (reads); a peer that does not read its answers is not read either.
 
 use bytes::{Buf, BytesMut};
 
@@ -52,10 +52,12 @@ impl Station {
             let answers = self.config.limits.answers;
             let (body, taken) = match side.base.next(now.mono, false, answers, input)? {
                 Next::Frame { body, taken } => (body, taken),
-                Next::More => return Ok(Intake::Open),
+                Next::More { whole } => return Ok(self.begin_frame(now, link, whole)),
                 Next::Stop(intake) => return Ok(intake),
             };
-            if side.base.link.is_up() {
+            let up = side.base.link.is_up();
+            self.end_frame(link);
+            if up {
                 let frame = Frame::decode(body, Phase::Established)?;
                 self.handle_frame(now, link, &frame)?;
             } else {
@@ -187,6 +189,7 @@ impl Station {
             return false;
         }
         let armed = side.base.end(reason, detail);
+        self.end_frame(link);
         self.disarm(armed, Timer::Link(link));
         true
     }

@@ -12,6 +12,7 @@ mod input;
 mod output;
 mod publish;
 mod reader;
+mod reads;
 mod registry;
 mod status;
 mod timers;
@@ -24,6 +25,7 @@ pub use self::config::{StationConfig, ValidStationConfig};
 use bytes::Bytes;
 
 use self::reader::Readers;
+use self::reads::{LongFrame, Reads};
 use self::registry::Realm;
 pub use self::status::{StationLink, StationStatus};
 use self::timers::Timer;
@@ -62,6 +64,8 @@ struct StationSide {
     ones: VecDeque<(u64, Bytes)>,
     /// Its subscriptions with something to read, in turn.
     round: VecDeque<ReaderId>,
+    /// The frame of more than 64 KiB it has begun.
+    long: LongFrame,
     /// Topics its readers read from since the last write was reported.
     moved: Vec<TopicId>,
 }
@@ -80,6 +84,7 @@ pub struct Station {
     realms: BTreeMap<RealmId, Realm>,
     topics: Topics,
     readers: Readers,
+    reads: Reads,
     dedup: HeapDedup,
     /// How far each numbering was admitted without a hole: what lets memory of single publications go early.
     contiguous: Tags<[u8; 16], u64>,
@@ -120,6 +125,7 @@ impl Station {
             realms: BTreeMap::new(),
             topics: Arena::default(),
             readers: Arena::default(),
+            reads: Reads::new(limits.read_bytes),
             dedup: HeapDedup::with_capacity(limits.dedup_entries, dedup::SHARES, &mut rng),
             contiguous: Tags::new(1 << 16, &mut rng),
             publishers: Publishers::new(profile, limits.publishers, &mut rng),
@@ -208,6 +214,7 @@ impl Station {
             unanswered: 0,
             ones: VecDeque::new(),
             round: VecDeque::new(),
+            long: LongFrame::None,
             moved: Vec::new(),
         });
         self.arm_link(id);

@@ -20,6 +20,7 @@ pub(super) struct Counts {
     pub(super) links_failed: u64,
     pub(super) links_refused: u64,
     pub(super) publications_refused: u64,
+    pub(super) reads_later: u64,
     pub(super) skipped: u64,
     pub(super) subscriptions_refused: u64,
     pub(super) topics_refused: u64,
@@ -99,6 +100,7 @@ impl Station {
                 ("links_failed", counts.links_failed),
                 ("links_refused", counts.links_refused),
                 ("publications_refused", counts.publications_refused),
+                ("reads_later", counts.reads_later),
                 ("skipped", counts.skipped),
                 ("subscriptions_refused", counts.subscriptions_refused),
                 ("topics_refused", counts.topics_refused),
@@ -145,6 +147,13 @@ impl Station {
             self.ones_bytes,
             limits.ones_bytes(),
             self.ones_bytes,
+        );
+        let reads = &self.reads;
+        report.add(
+            "read_bytes",
+            reads.spent(),
+            limits.read_bytes,
+            reads.spent() + reads.memory(),
         );
         report.add(
             "dedup",

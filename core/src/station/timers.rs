@@ -19,6 +19,8 @@ pub(super) enum Timer {
     Linger(RealmId),
     /// A subscription is due a `progress`.
     Progress(ReaderId),
+    /// Links whose long frames wait for their turn.
+    Reads,
     /// A topic whose publishers wait.
     Release(TopicId),
     /// Rings and memory may hold what has expired.
@@ -48,6 +50,7 @@ impl Station {
                 Timer::Link(link) => self.link_timeout(now, link),
                 Timer::Linger(realm) => self.end_linger(now, realm),
                 Timer::Progress(reader) => self.progress_timeout(now, reader),
+                Timer::Reads => self.reads_timeout(now),
                 Timer::Release(topic) => self.release(now, topic),
                 Timer::Sweep => self.sweep(now),
             }

@@ -26,15 +26,15 @@ use crate::engine::{Host, Life, Seat};
 const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 /// Slices in one write.
 const SLICES: usize = 128;
-/// When to look again for a rate budget whose deadline is not known.
-const LATER: Duration = Duration::from_millis(10);
+/// When to look again for a spent budget at the soonest: the engine's next deadline may be for something else.
+const LATER: Duration = Duration::from_millis(100);
 
 /// What the machine said to one look.
 struct Look {
     /// There is something to write.
     pending: bool,
     killed: bool,
-    /// When a spent rate budget comes back.
+    /// When to look again for a spent budget.
     later: Duration,
 }
 
@@ -124,7 +124,7 @@ impl<H: Host> Task<H> {
                 state.set_paused(link, self.intake == Intake::Paused);
             }
             let later = match state.host.machine().poll_timeout() {
-                Some(at) => at.saturating_since(now.mono).max(Duration::from_millis(1)),
+                Some(at) => at.saturating_since(now.mono).max(LATER),
                 None => LATER,
             };
             Look {
