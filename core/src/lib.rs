@@ -97,7 +97,7 @@
 //! | kind | names | takes time | may refuse |
 //! |---|---|---|---|
 //! | getters | `status`, `memory`, `poll_timeout` | no | no |
-//! | inputs | `handle_…` | [`Now`], or the one clock it believes | by [`Intake::Paused`], or with the error that ends a link |
+//! | inputs | `handle_…` | [`Now`], or the one clock it believes | by [`Intake::Paused`], [`Intake::Later`], or with the error that ends a link |
 //! | commands | `subscribe`, `publish`, `answer`, … | as above | yes: the argument comes back, and nothing was changed |
 //! | outputs | `poll_…` | never, and they decide nothing | `None` |
 //!
@@ -115,6 +115,9 @@
 //! [`Intake::Paused`] stops one link before anything is consumed, for a stream that asked for it ([`OnFull::Pause`]) or a peer that does not
 //! read the answers it asked for. Draining what an earlier `Ready` named cures it; then the same buffer is handed in again. A slow reader
 //! with any other policy never stops or slows anybody: its oldest items collapse into one [`Notice::Lagged`] that counts them.
+//!
+//! [`Intake::Later`] stops one link as well: a frame longer than 64 KiB has begun on it, and the frames of other links take all of
+//! [`StationLimits::read_bytes`]. Its turn comes by itself; hand the same buffer in again after the deadline reported now.
 //!
 //! # The machines
 //!

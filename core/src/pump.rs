@@ -10,8 +10,9 @@
 //! writable:  while io.fill(machine) { write io.chunks(); io.wrote(machine, now, n) }
 //! ```
 //!
-//! A blocked write never stops reading; `Intake::Paused` and `Intake::Later` stop reading that link only. Call `handle_read` again, without
-//! having read: after `poll_action` brought something and was drained for the one, after the deadline for the other.
+//! A blocked write never stops reading; `Intake::Paused` and `Intake::Later` stop reading that link only. Call `handle_read` again
+//! with what is in the buffer, before anything more is read: when streams or links were drained, or after the deadline `poll_timeout`
+//! reported.
 
 use alloc::vec::Vec;
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{EPOCH, Far, TOPIC, at, closed, kind, realm, signer};
+use common::{EPOCH, Far, TOPIC, at, closed, kind, move_to, realm, signer};
 use tidings::code::CloseReason;
 use tidings::crypto::Signer;
 use tidings::pump::LinkIo;
@@ -71,8 +71,7 @@ fn look(station: &mut Station, now: Now) -> Now {
     let due = station.poll_timeout().expect("`Later` has a deadline");
     assert!(due > now.mono, "no hot loop");
     let then = at(due.as_micros().div_ceil(1000));
-    let _ = station.handle_timeout(then);
-    assert!(station.poll_timeout().is_none_or(|next| next > then.mono));
+    move_to(station, then);
     then
 }
 
@@ -161,7 +160,7 @@ fn the_thirty_seconds_of_a_frame_stand_still_while_it_waits() {
     );
     // The second has 30 s of its own.
     assert_eq!(second.append(&mut station, now, &[]), Ok(Intake::Open));
-    let _ = station.handle_timeout(at(58_000));
+    move_to(&mut station, at(58_000));
     let taken = second.append(&mut station, at(58_000), &other[1000..]);
     assert_eq!(taken, Ok(Intake::Open));
     assert!(closed(&mut station).is_empty());
@@ -212,9 +211,8 @@ fn a_link_that_ends_gives_its_bytes_and_its_place_to_the_next() {
     assert_eq!(station.handle_link(at(5), down), Ok(link));
     assert_eq!(spent(&station), 0);
     // Nobody waits: no deadline is kept for it.
-    let _ = station.handle_timeout(at(60_000));
-    let _ = station.handle_timeout(at(120_000));
-    closed(&mut station);
+    move_to(&mut station, at(60_000));
+    assert_eq!(station.poll_timeout(), None);
 }
 
 #[test]

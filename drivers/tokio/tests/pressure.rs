@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{fact, node, number, numbered, open, realm, station, subscribe, up};
-use tidings::{ClientLimits, OnFull, Publish, Refusal};
+use tidings::{ClientLimits, OnFull, Outcome, Publish, Refusal, StationLimits};
 
 #[tokio::test]
 async fn writes_that_are_taken_in_part_go_on_where_they_stopped() {
@@ -23,6 +23,38 @@ async fn writes_that_are_taken_in_part_go_on_where_they_stopped() {
     }
     assert!(station.io().partial_writes > 5, "{:?}", station.io());
     assert!(writer.io().partial_writes > 5, "{:?}", writer.io());
+}
+
+#[tokio::test]
+async fn long_frames_of_many_links_are_read_in_turn_and_all_arrive() {
+    let mut limits = StationLimits::default();
+    limits.read_bytes = 1 << 20;
+    let most = limits.read_bytes;
+    let station = station().limits(limits).socket_buffers(4096);
+    let station = station.start().await.unwrap();
+    let reader = up(node(2, &station)).await;
+    let mut facts = subscribe(&reader, open("pressure/long")).await;
+    let mut writers = Vec::new();
+    for key in 3..11 {
+        let writer = up(node(key, &station).socket_buffers(4096)).await;
+        writers.push(tokio::spawn(async move {
+            let text = "x".repeat(900_000);
+            let long = Publish::new(realm(), "pressure/long", &text).unwrap();
+            writer.publish(long).await.unwrap()
+        }));
+    }
+    for _ in 0..8 {
+        let text = fact(&mut facts).await.decode::<String>().unwrap();
+        assert_eq!(text.len(), 900_000);
+        assert!(station.memory().line("read_bytes").unwrap().used <= most);
+    }
+    for writer in writers {
+        assert!(matches!(writer.await.unwrap(), Outcome::Routed { .. }));
+    }
+    assert_eq!(station.memory().line("read_bytes").unwrap().used, 0);
+    let counters = station.status().counters;
+    let later = counters.iter().find(|(name, _)| *name == "reads_later");
+    assert!(later.unwrap().1 > 0, "{counters:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
