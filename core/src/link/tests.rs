@@ -3,8 +3,7 @@ use std::vec::Vec;
 use super::*;
 use crate::code::CloseReason;
 use crate::crypto::{Profile, SecretKey, SignError};
-use crate::wire::cbor::SliceSink;
-use crate::wire::{PREFIX, Split, next_frame};
+use crate::wire::{Split, next_frame};
 
 const BINDING: Binding = Binding::Exporter([7; 32]);
 const NOW: Now = Now::new(Instant::ORIGIN, WallMs::new(1_790_000_000_000));
