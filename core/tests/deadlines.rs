@@ -1,5 +1,7 @@
 //! No state lacks a deadline: a station that stops in the middle of anything is left after a while.
 
+mod common;
+
 use bytes::BytesMut;
 use tidings::code::CloseReason;
 use tidings::crypto::Signer;
@@ -8,8 +10,8 @@ use tidings::pump::LinkIo;
 use tidings::sim::{START, entropy, fake_signer};
 use tidings::wire::{Role, Split, next_frame};
 use tidings::{
-    Action, Binding, Client, ClientConfig, Duration, Instant, LinkEvent, LinkId, Now, RealmId,
-    Seed, Sources, StationRef, Subscribe, Turn,
+    Action, Binding, Client, ClientConfig, Duration, Instant, Intake, LinkEvent, LinkId, Now,
+    OnFull, RealmId, Seed, Sources, StationRef, Subscribe, Turn,
 };
 
 /// A station made by hand: it does what it is told and nothing more.
@@ -146,6 +148,34 @@ fn a_subscription_that_is_not_answered_in_thirty_seconds_ends_the_link() {
     assert_eq!(mute.closed(), None);
     mute.wait(Duration::from_millis(1));
     assert_eq!(mute.closed(), Some(CloseReason::LivenessLost));
+}
+
+/// An answer may wait behind what this node does not read: that time is not the station's, even when it is over at the deadline.
+#[test]
+fn the_thirty_seconds_of_a_subscription_stand_still_while_its_link_is_not_read() {
+    let (publisher, now) = (common::signer(1), common::at(0));
+    let config = ClientConfig::new(common::signer(2)).station(None);
+    let mut client = common::client(config);
+    let far = &mut common::Far::answer(&mut client, now, common::signer(101), StationRef(0));
+    let request = Subscribe::new(common::realm(), common::TOPIC, Sources::Open);
+    let request = request.on_full(OnFull::Pause).queue_capacity(1);
+    let stream = client.subscribe(now, request).expect("accepted here");
+    far.accept(&mut client, now, 1);
+    let fact = common::Fact::numbered(1).sign(&publisher);
+    let taken = far.event(&mut client, now, 1, 1, &fact);
+    assert_eq!(taken, Ok(Intake::Paused));
+    let now = common::at(1000);
+    let request = Subscribe::new(common::realm(), "weather/a", Sources::Open);
+    client.subscribe(now, request).expect("accepted here");
+    common::move_to(&mut client, common::at(21_000));
+    assert_eq!(common::items(&mut client, stream).len(), 1);
+    let taken = far.append(&mut client, common::at(21_000), &[]);
+    assert_eq!(taken, Ok(Intake::Open));
+    common::move_to(&mut client, common::at(50_999));
+    assert_eq!(common::closed(&mut client), []);
+    common::move_to(&mut client, common::at(51_000));
+    let ended = (far.id, CloseReason::LivenessLost);
+    assert_eq!(common::closed(&mut client), [ended]);
 }
 
 #[test]
