@@ -9,10 +9,9 @@ use bytes::BytesMut;
 
 use crate::action::Intake;
 use crate::code::CloseReason;
-use crate::crypto::Signer;
 use crate::error::LinkError;
-use crate::link::{Link, Peer, Step};
-use crate::time::{Duration, Instant, Now};
+use crate::link::{Link, Peer};
+use crate::time::{Duration, Instant};
 use crate::wire::{Frame, Goodbye, Split, next_frame};
 
 /// What went out once does not keep more room than this.
@@ -130,16 +129,6 @@ impl Side {
     pub(crate) fn unread(&self, now: Instant) -> Duration {
         let current = self.unread_since.map(|since| now.saturating_since(since));
         self.unread.saturating_add(current.unwrap_or_default())
-    }
-
-    /// Takes a frame of the handshake. Call [`queue_handshake`](Self::queue_handshake) after.
-    pub(crate) fn handshake(
-        &mut self,
-        now: Now,
-        body: &[u8],
-        signer: &dyn Signer,
-    ) -> Result<Step, LinkError> {
-        self.link.handle_frame(now, body, signer)
     }
 
     /// Queues what the handshake has to say.

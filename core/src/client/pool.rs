@@ -308,7 +308,10 @@ impl Client {
         let Some(side) = self.links.get_mut(link) else {
             return Ok(());
         };
-        let step = side.base.handshake(now, body, &*self.config.signer.0);
+        let step = side
+            .base
+            .link
+            .handle_frame(now, body, &*self.config.signer.0);
         side.base.queue_handshake();
         if let Step::Established(_) = step? {
             let station = side.station;

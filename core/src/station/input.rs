@@ -72,7 +72,7 @@ impl Station {
             return Ok(());
         };
         let signer = &*self.config.signer.0;
-        let step = side.base.handshake(now, body, signer);
+        let step = side.base.link.handle_frame(now, body, signer);
         let result = match step {
             Ok(Step::Verified(_)) if self.draining => {
                 Err(side.base.link.refuse(HandshakeRefusal::Draining))
