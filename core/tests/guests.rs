@@ -103,9 +103,13 @@ fn a_refused_publication_of_the_stations_own_uses_no_number() {
         request.ttl(secs(0))
     };
     assert_eq!(station.publish(at(0), own(1)).ok(), Some(1));
-    // The one entry there is may be reused for what comes after; another publisher's takes its place first.
+    // The one entry there is may be reused for what comes after; another publisher's, which may not, takes its place first.
     let mut writer = Far::dial(&mut station, at(0), signer(7));
-    let object = Fact::numbered(5).sign(&signer(7));
+    let unnumbered = Fact {
+        epoch: None,
+        ..Fact::numbered(5)
+    };
+    let object = unnumbered.sign(&signer(7));
     let taken = writer.publish(&mut station, at(1), 1, &object);
     assert!(taken.is_ok());
     let refused = station.publish(at(2), own(2)).expect_err("no room");

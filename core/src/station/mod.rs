@@ -24,6 +24,7 @@ use alloc::vec::Vec;
 pub use self::config::{StationConfig, ValidStationConfig};
 use bytes::Bytes;
 
+use self::publish::Run;
 use self::reader::Readers;
 use self::reads::{LongFrame, Reads};
 use self::registry::Realm;
@@ -86,8 +87,8 @@ pub struct Station {
     readers: Readers,
     reads: Reads,
     dedup: HeapDedup,
-    /// How far each numbering was admitted without a hole: what lets memory of single publications go early.
-    contiguous: Tags<[u8; 16], u64>,
+    /// What each numbering was admitted under without a hole: what lets memory of single publications go early.
+    runs: Tags<[u8; 16], Run>,
     publishers: Publishers,
     timers: BTreeSet<(Instant, Timer)>,
     actions: VecDeque<Action>,
@@ -127,7 +128,7 @@ impl Station {
             readers: Arena::default(),
             reads: Reads::new(limits.read_bytes),
             dedup: HeapDedup::with_capacity(limits.dedup_entries, dedup::SHARES, &mut rng),
-            contiguous: Tags::new(1 << 16, &mut rng),
+            runs: Tags::new(1 << 16, &mut rng),
             publishers: Publishers::new(profile, limits.publishers, &mut rng),
             timers: BTreeSet::new(),
             actions: VecDeque::new(),

@@ -17,6 +17,7 @@ use crate::client::Publish;
 use crate::code::{ObjectFault, OutcomeCode, PublishRefusal, SkipReason};
 use crate::inbound::dedup::NewEntry;
 use crate::refusal::{Refusal, Refused};
+use crate::tags;
 use crate::time::Now;
 use crate::topic;
 use crate::wire::{self, Body, Draft, Frame, PayloadError, Publication, Published, Route};
@@ -36,6 +37,29 @@ fn numbering(publication: &Publication<'_>) -> [u8; 16] {
     let mut key = [0; 16];
     key.copy_from_slice(&digest[..16]);
     key
+}
+
+/// The numbers a publisher was last admitted under without a hole. A hole begins another run: what was before it is remembered to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Run {
+    first: u64,
+    last: u64,
+}
+
+impl Run {
+    fn holds(&self, seq: u64) -> bool {
+        (self.first..=self.last).contains(&seq)
+    }
+
+    fn admit(&mut self, seq: u64) {
+        if self.last != 0 && seq == self.last + 1 {
+            self.last = seq;
+        } else if self.first != 0 && seq + 1 == self.first {
+            self.first = seq;
+        } else if seq > self.last {
+            (self.first, self.last) = (seq, seq);
+        }
+    }
 }
 
 /// What became of a publication here.
@@ -171,10 +195,18 @@ impl Station {
         publication
             .freshness(now.wall)
             .map_err(|(fault, _)| self.fault(fault))?;
-        let tag = self
-            .contiguous
-            .tag(now, numbering(publication), publication.expires_at());
-        if self.contiguous.may_be_copy(tag, publication.seq) {
+        // Without an epoch a restart is not seen here, so nothing of such a numbering is forgotten early.
+        let tag = match publication.epoch {
+            None => tags::NONE,
+            Some(_) => {
+                let until = publication.expires_at();
+                self.runs.tag(now, numbering(publication), until)
+            }
+        };
+        let seq = publication.seq;
+        if self.runs.may_be_copy(tag, seq)
+            && self.runs.kept_mut(tag).is_some_and(|run| run.holds(seq))
+        {
             return Ok(self.copy(publication));
         }
         let entry = NewEntry {
@@ -182,13 +214,13 @@ impl Station {
             signature: seen,
             until: publication.expires_at(),
             tag,
-            seq: publication.seq,
+            seq,
         };
         if let Err(full) = self.dedup.commit(now, entry) {
-            let contiguous = &mut self.contiguous;
+            let runs = &mut self.runs;
             self.dedup
                 .make_room(now, full, seen, MAKE_ROOM, |tag, seq| {
-                    contiguous.give_up(tag, seq, |_, all_to| seq <= *all_to)
+                    runs.give_up(tag, seq, |_, run| run.holds(seq))
                 });
             if self.dedup.commit(now, entry).is_err() {
                 self.counts.dedup_full += 1;
@@ -196,10 +228,8 @@ impl Station {
                 return Err((PublishRefusal::DedupFull, Some(limit)));
             }
         }
-        if let Some(all_to) = self.contiguous.kept_mut(tag)
-            && publication.seq == *all_to + 1
-        {
-            *all_to += 1;
+        if let Some(run) = self.runs.kept_mut(tag) {
+            run.admit(seq);
         }
         self.arm_sweep(now);
         self.counts.admitted += 1;
@@ -387,5 +417,38 @@ impl Station {
             }
             Admission::Passed { subscribers } => subscribers,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_begins_anywhere_and_begins_again_behind_a_hole() {
+        let mut run = Run::default();
+        for seq in [50, 51, 52] {
+            run.admit(seq);
+        }
+        assert!(run.holds(50) && run.holds(52) && !run.holds(49) && !run.holds(53));
+        run.admit(49);
+        assert!(run.holds(49));
+        run.admit(60);
+        assert_eq!(
+            run,
+            Run {
+                first: 60,
+                last: 60
+            }
+        );
+        run.admit(55);
+        assert_eq!(
+            run,
+            Run {
+                first: 60,
+                last: 60
+            },
+            "a late one leaves the run as it is"
+        );
     }
 }

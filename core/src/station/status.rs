@@ -161,7 +161,7 @@ impl Station {
             self.dedup.capacity(),
             self.dedup.memory(),
         );
-        let tags = &self.contiguous;
+        let tags = &self.runs;
         report.add("numberings", tags.len(), tags.capacity(), tags.memory());
         let publishers = &self.publishers;
         report.add(

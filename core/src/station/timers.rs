@@ -90,7 +90,7 @@ impl Station {
             self.ring_bytes -= before - topic.bytes();
         }
         self.dedup.sweep(now, SWEEP_ENTRIES);
-        self.contiguous.sweep(now);
+        self.runs.sweep(now);
         self.publishers.sweep();
         self.arm_sweep(now);
     }
@@ -99,7 +99,7 @@ impl Station {
     pub(super) fn arm_sweep(&mut self, now: Now) {
         let nothing = self.ring_bytes == 0
             && self.dedup.is_empty()
-            && self.contiguous.is_empty()
+            && self.runs.is_empty()
             && self.publishers.is_empty();
         if self.sweeping || nothing {
             return;

@@ -142,11 +142,11 @@ fn over_half_full_no_publisher_holds_more_than_a_quarter_of_a_stations_memory() 
     let mut told = |publisher: u64, topics: core::ops::Range<u64>| -> Vec<String> {
         let mut far = Far::dial(&mut station, at(0), signer(publisher));
         for n in topics {
-            // Without its predecessors, so that nothing else remembers it.
+            // Without an epoch, so that nothing else remembers it.
             let topic = format!("weather/acme/app/n{n}/measured_v1");
             let fact = Fact {
                 topic: &topic,
-                epoch: Some(EPOCH + n % 3),
+                epoch: None,
                 ..Fact::numbered(5)
             };
             let taken = far.publish(&mut station, at(1), n, &fact.sign(&signer(publisher)));

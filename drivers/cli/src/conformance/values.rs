@@ -170,6 +170,7 @@ fn set_of(section: &str) -> Result<&'static str, Broken> {
         "10.10" => "DropReason",
         "10.11" => "EndReason",
         "10.12" => "ObjectFault",
+        "10.13" => "UnopenedReason",
         other => return Err(format!("is of the unknown section {other}")),
     })
 }
