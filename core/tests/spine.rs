@@ -425,3 +425,25 @@ fn the_fullest_stream_pays_for_the_shared_bytes() {
     };
     assert_eq!(missed + items.len() as u64 - 1, 100);
 }
+
+#[test]
+fn system_topics_are_refused_to_applications() {
+    let mut world = World::new();
+    let now = world.net.now();
+    for filter in ["_call/x", "_sys/**"] {
+        let request = Subscribe::new(realm(), filter, Sources::Open);
+        let refused = world
+            .net
+            .at(world.reader)
+            .subscribe(now, request)
+            .expect_err("a system one");
+        assert_eq!(refused.reason, tidings::Refusal::SystemTopic);
+    }
+    let request = Publish::new(realm(), "_call/x", &1u64).expect("a number");
+    let refused = world
+        .net
+        .at(world.publisher)
+        .publish(now, request)
+        .expect_err("a system one");
+    assert_eq!(refused.reason, tidings::Refusal::SystemTopic);
+}

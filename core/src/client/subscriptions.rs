@@ -50,7 +50,7 @@ impl Client {
     /// Subscribes: the stream is readable at once, and says what may be missing from its first acceptance on.
     ///
     /// # Errors
-    /// `Closed`, `BadFilter`, `NoSources`, `TooManySubscriptions`; the request comes back.
+    /// `Closed`, `BadFilter`, `SystemTopic`, `NoSources`, `TooManySubscriptions`; the request comes back.
     pub fn subscribe(
         &mut self,
         now: Now,
@@ -94,6 +94,9 @@ impl Client {
             return Err(Refusal::Closed);
         }
         topic::check_filter(&request.filter).map_err(Refusal::BadFilter)?;
+        if topic::is_system(&request.filter) {
+            return Err(Refusal::SystemTopic);
+        }
         if matches!(&request.sources, Sources::Nodes(nodes) if nodes.is_empty()) {
             return Err(Refusal::NoSources);
         }

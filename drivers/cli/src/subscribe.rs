@@ -28,6 +28,12 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
             args.filter
         ))
     })?;
+    if topic::is_system(&args.filter) {
+        return Err(Failure::usage(format!(
+            "cannot subscribe to {:?}: topics that begin with _ belong to the system. choose another",
+            args.filter
+        )));
+    }
     let realm = node::realm(args.node.realm.as_deref(), &args.filter)?;
     let sources = args::sources(&args.from)?;
     let node = node::start(&args.node)?;

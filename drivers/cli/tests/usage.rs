@@ -57,6 +57,7 @@ fn bad_topics_and_filters_are_one_line() {
     refused(&["pub", ""], "empty");
     // At once, not when a station has answered.
     refused(&["pub", "_sys/x"], "belong to the system");
+    refused(&["sub", "_sys/x", "--from", "open"], "belong to the system");
     refused(&["sub", "demo/**/x", "--from", "open"], "wildcard");
     refused(&["sub", "*/x", "--from", "open"], "--realm");
     refused(
