@@ -478,6 +478,21 @@ fn heard_again_after_the_last_publication_expired_resynced_precedes() {
 }
 
 #[test]
+fn a_record_lives_as_long_as_the_longest_life_it_saw() {
+    let mut first = lane(Mode::LatestOnly);
+    let long = fact(E1, 7);
+    let short = Offer {
+        until: WallMs::new(1_700_000_000_002),
+        ..fact(E1, 8)
+    };
+    assert_eq!(offered(&mut first, 0, long).0, Admit::Taken);
+    assert_eq!(offered(&mut first, 1, short).0, Admit::Taken);
+    let resting = first.rest(at(600_001)).unwrap();
+    assert!(!resting.is_expired(at(900_000)), "a copy of 7 is accepted");
+    assert!(resting.is_expired(at(900_001)));
+}
+
+#[test]
 fn latest_only_rests_and_wakes_with_both_epochs() {
     let mut first = lane(Mode::LatestOnly);
     taken(&mut first, 0, E1, 7);

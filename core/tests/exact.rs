@@ -1,0 +1,157 @@
+//! What holds at the last millisecond, the last byte, and for the second copy.
+
+mod common;
+
+use common::{Fact, Far, Node, TOPIC, at, items, open, realm, signer, station};
+use tidings::sim::Net;
+use tidings::wire::{self, Frame, Phase, Publication};
+use tidings::{
+    Action, Answer, AskId, Client, ClientConfig, ClientLimits, Duration, Instant, Intake, Item,
+    Now, Publish, Question, StationConfig, StationLimits, Verification,
+};
+
+#[test]
+fn a_fact_that_found_no_room_is_delivered_when_another_station_brings_it() {
+    let mut limits = ClientLimits::default();
+    limits.held_bytes = 4096;
+    let config = ClientConfig::new(signer(1)).max_frame(1024).limits(limits);
+    let mut node = Node::with(config, 2, open());
+    // Number 1 is missing, so the others wait, and a quarter of the bytes is less than eight of them.
+    for seq in 2..=9 {
+        node.seq(at(1), 0, seq);
+    }
+    node.time(at(20_000));
+    let told = node.words();
+    assert!(
+        told.contains(&"2".into()) && !told.contains(&"9".into()),
+        "{told:?}"
+    );
+    node.seq(at(20_001), 1, 9);
+    assert_eq!(node.words(), ["*9"]);
+}
+
+fn questions(client: &mut Client) -> Vec<AskId> {
+    let mut asked = Vec::new();
+    while let Some(action) = client.poll_action() {
+        if let Action::Ask {
+            ask,
+            question: Question::Verify(_),
+            ..
+        } = action
+        {
+            asked.push(ask);
+        }
+    }
+    asked
+}
+
+#[test]
+fn of_one_fact_under_two_signatures_that_wait_for_their_answers_one_is_delivered() {
+    let config = ClientConfig::new(signer(1)).verification(Verification::Asked);
+    let mut node = Node::with(config, 1, open());
+    let object = Fact::numbered(1).sign(&*node.publisher);
+    let mut twin = object.clone();
+    let parsed = Publication::parse(&object, node.publisher.profile()).expect("well formed");
+    let signature = parsed.signature.to_vec();
+    let at_byte = object
+        .windows(64)
+        .position(|window| window == signature)
+        .expect("it is in there");
+    twin[at_byte] ^= 1;
+    node.object(at(1), 0, &object);
+    node.object(at(1), 0, &twin);
+    let asked = questions(&mut node.client);
+    assert_eq!(asked.len(), 2);
+    for ask in asked {
+        let answer = Answer::Verified(true);
+        node.client.answer(at(2), ask, answer).expect("open");
+    }
+    node.time(at(20_000));
+    assert_eq!(node.words(), ["1"], "the second is a copy, and no conflict");
+}
+
+#[test]
+fn an_entry_of_a_ring_is_read_through_its_last_millisecond_and_not_beyond() {
+    for (over, read) in [(0, "event 1"), (1, "skipped 1")] {
+        let mut station = station(StationConfig::new(signer(100)));
+        let publisher = signer(7);
+        let mut from = Far::dial(&mut station, at(0), publisher.clone());
+        let mut reader = Far::dial(&mut station, at(0), signer(8));
+        let taken = reader.subscribe(&mut station, at(0), 1, TOPIC);
+        assert_eq!(taken, Ok(Intake::Open));
+        reader.read(&mut station, at(0));
+        let short = Fact {
+            published_at: at(0).wall.saturating_sub(wire::SKEW_MS),
+            ttl_ms: Some(10),
+            ..Fact::numbered(1)
+        };
+        for (now, id, fact) in [(1, 1, short), (10 + over, 2, Fact::numbered(2))] {
+            let object = fact.sign(&publisher);
+            let taken = from.publish(&mut station, at(now), id, &object);
+            assert_eq!(taken, Ok(Intake::Open));
+        }
+        let types = reader.types(&mut station, at(10 + over));
+        assert_eq!(types, [read, "event 2"]);
+    }
+}
+
+#[test]
+fn the_ages_of_what_a_reader_lost_are_whole_milliseconds_rounded_up() {
+    let mut limits = StationLimits::default();
+    limits.ring_items = 1;
+    let mut station = station(StationConfig::new(signer(100)).limits(limits));
+    let publisher = signer(7);
+    let mut from = Far::dial(&mut station, at(0), publisher.clone());
+    let mut reader = Far::dial(&mut station, at(0), signer(8));
+    let taken = reader.subscribe(&mut station, at(0), 1, TOPIC);
+    assert_eq!(taken, Ok(Intake::Open));
+    reader.read(&mut station, at(0));
+    for seq in 1..=2 {
+        let object = Fact::numbered(seq).sign(&publisher);
+        let taken = from.publish(&mut station, at(seq), seq, &object);
+        assert_eq!(taken, Ok(Intake::Open));
+    }
+    // Its place began with the topic at 1 ms, and what is left was admitted at 2 ms.
+    let now = Now::new(
+        Instant::from_millis(3).saturating_add(Duration::from_micros(1)),
+        at(3).wall,
+    );
+    // Handing out takes no time: the station has to be told what time it is.
+    common::move_to(&mut station, now);
+    let _turn = station.handle_timeout(now);
+    let bodies = reader.read(&mut station, now);
+    let ages: Vec<_> = bodies
+        .iter()
+        .filter_map(|body| match Frame::decode(body, Phase::Established) {
+            Ok(Frame::Skipped(skipped)) => Some((skipped.count, skipped.from, skipped.to)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ages, [(1, 3, 2)]);
+}
+
+#[test]
+fn an_object_that_fits_its_link_to_the_byte_is_delivered_and_one_byte_more_is_not() {
+    let mut net = Net::new(4);
+    let station = net.station(StationConfig::new(signer(100)));
+    let publisher = net.client(ClientConfig::new(signer(1)), &[station]);
+    let reader = net.client(ClientConfig::new(signer(2)).max_frame(1024), &[station]);
+    net.run_for(common::secs(1));
+    let now = net.now();
+    let stream = net.at(reader).subscribe(now, open()).expect("accepted");
+    net.run_for(common::secs(1));
+    // A zero is one byte, so each object is one byte longer than the one before.
+    for zeros in 500..900 {
+        let request = Publish::new(realm(), TOPIC, &vec![0u8; zeros]).expect("an array");
+        let now = net.now();
+        net.at(publisher).publish(now, request).expect("room");
+        net.run_for(common::ms(5));
+    }
+    net.run_for(common::secs(1));
+    let got = items(net.at(reader), stream);
+    let longest = got.iter().filter_map(|item| match item {
+        Item::Fact(fact) => Some(fact.bytes().len()),
+        _ => None,
+    });
+    assert_eq!(longest.max(), Some(1024 - wire::MAX_HEAD));
+}
