@@ -155,3 +155,18 @@ fn an_object_that_fits_its_link_to_the_byte_is_delivered_and_one_byte_more_is_no
     });
     assert_eq!(longest.max(), Some(1024 - wire::MAX_HEAD));
 }
+
+#[test]
+fn the_numbers_of_the_wire_are_those_of_its_document() {
+    assert_eq!(wire::VERSION, 1);
+    assert_eq!(wire::HANDSHAKE_CAP, 4096);
+    assert_eq!(wire::MIN_MAX_FRAME, 512);
+    assert_eq!(wire::DEFAULT_MAX_FRAME, 1_048_576);
+    assert_eq!(wire::MAX_MAX_FRAME, 16_777_215);
+    assert_eq!(wire::MAX_HEAD, 128);
+    assert_eq!(wire::MAX_DETAIL, 256);
+    assert_eq!(wire::NUMBER_LIMIT, 9_007_199_254_740_992);
+    assert_eq!(wire::DEFAULT_TTL_MS, 600_000);
+    assert_eq!(wire::MAX_TTL_MS, 3_600_000);
+    assert_eq!(wire::SKEW_MS, 300_000);
+}
