@@ -170,3 +170,20 @@ fn the_numbers_of_the_wire_are_those_of_its_document() {
     assert_eq!(wire::MAX_TTL_MS, 3_600_000);
     assert_eq!(wire::SKEW_MS, 300_000);
 }
+
+#[test]
+fn a_copy_whose_memory_was_given_up_is_no_conflict_whatever_was_given_up_after_it() {
+    let mut limits = ClientLimits::default();
+    limits.order_max_buffer = 4;
+    limits.dedup_entries = 8;
+    let config = ClientConfig::new(signer(1)).limits(limits);
+    let mut node = Node::with(config, 2, open());
+    // With number 6 a publisher holds its share, and what is decided goes in the order in which it came.
+    for seq in [1, 2, 3, 5, 4, 6] {
+        node.seq(at(1), 0, seq);
+    }
+    assert_eq!(node.words(), ["1", "2", "3", "4", "5", "6"]);
+    node.seq(at(2), 1, 5);
+    node.time(at(20_000));
+    assert_eq!(node.words(), Vec::<String>::new());
+}

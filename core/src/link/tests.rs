@@ -324,6 +324,17 @@ fn no_common_version_is_told_as_such() {
 }
 
 #[test]
+fn a_link_that_has_ended_ends_for_no_other_reason() {
+    let mut a = answerer();
+    let first = LinkError::Refused(HandshakeRefusal::NotAccepted);
+    assert_eq!(a.fail(first), first);
+    assert_eq!(a.fail(LinkError::OwnLink), first);
+    assert_eq!(a.error(), Some(first));
+    assert!(sent(&mut a).is_some(), "one refusal");
+    assert!(sent(&mut a).is_none());
+}
+
+#[test]
 fn a_refusal_reaches_the_dialler_and_the_error_is_repeated() {
     for refusal in HandshakeRefusal::ALL {
         let (mut d, mut a) = (dialler(), answerer());
