@@ -7,7 +7,7 @@ use tidings::sim::Net;
 use tidings::wire::{self, Frame, Phase, Publication};
 use tidings::{
     Action, Answer, AskId, Client, ClientConfig, ClientLimits, Duration, Instant, Intake, Item,
-    Now, Publish, Question, StationConfig, StationLimits, Verification,
+    Now, Publish, Question, Station, StationConfig, StationLimits, Verification,
 };
 
 #[test]
@@ -186,4 +186,85 @@ fn a_copy_whose_memory_was_given_up_is_no_conflict_whatever_was_given_up_after_i
     node.seq(at(2), 1, 5);
     node.time(at(20_000));
     assert_eq!(node.words(), Vec::<String>::new());
+}
+
+/// A station with a publisher and a reader that has not read anything.
+fn busy(limits: StationLimits) -> (Station, Far, Far) {
+    let mut station = station(StationConfig::new(signer(100)).limits(limits));
+    let from = Far::dial(&mut station, at(0), signer(7));
+    let mut reader = Far::dial(&mut station, at(0), signer(8));
+    let taken = reader.subscribe(&mut station, at(0), 1, TOPIC);
+    assert_eq!(taken, Ok(Intake::Open));
+    assert_eq!(reader.types(&mut station, at(0)), ["subscribed 1"]);
+    (station, from, reader)
+}
+
+fn publish(station: &mut Station, from: &mut Far, id: u64, route: wire::Route, object: &[u8]) {
+    let publish = wire::Publish {
+        id,
+        route,
+        publication: object,
+    };
+    let taken = from.frame(station, at(1), &Frame::Publish(publish));
+    assert_eq!(taken, Ok(Intake::Open));
+}
+
+#[test]
+fn as_many_publications_as_the_window_says_wait_for_their_answers_and_no_more() {
+    let mut limits = StationLimits::default();
+    limits.ring_items = 2;
+    limits.publish_window = 2;
+    let (mut station, mut from, _reader) = busy(limits);
+    for seq in 1..=4 {
+        let object = Fact::numbered(seq).sign(&signer(7));
+        publish(&mut station, &mut from, seq, wire::Route::All, &object);
+    }
+    // The reader is more than half a ring behind from the second on.
+    let answers = from.types(&mut station, at(1));
+    assert_eq!(answers, ["published 1 routed", "published 4 window_full"]);
+}
+
+#[test]
+fn what_another_signed_and_what_says_another_route_is_refused() {
+    let (mut station, mut from, mut reader) = busy(StationLimits::default());
+    let one = Fact {
+        one: true,
+        ..Fact::numbered(2)
+    };
+    let other = Fact::numbered(1).sign(&signer(9));
+    publish(&mut station, &mut from, 1, wire::Route::All, &other);
+    let one = one.sign(&signer(7));
+    publish(&mut station, &mut from, 2, wire::Route::All, &one);
+    let all = Fact::numbered(3).sign(&signer(7));
+    publish(&mut station, &mut from, 3, wire::Route::One, &all);
+    let answers = [
+        "published 1 not_the_publisher",
+        "published 2 route_mismatch",
+        "published 3 route_mismatch",
+    ];
+    assert_eq!(from.types(&mut station, at(1)), answers);
+    assert_eq!(reader.types(&mut station, at(1)), Vec::<String>::new());
+}
+
+#[test]
+fn a_station_that_makes_room_remembers_what_came_before_a_hole() {
+    let mut limits = StationLimits::default();
+    limits.dedup_entries = 8;
+    let (mut station, mut from, mut reader) = busy(limits);
+    for (id, seq) in [1, 5, 6, 7, 8, 9, 1].into_iter().enumerate() {
+        let object = Fact::numbered(seq).sign(&signer(7));
+        publish(
+            &mut station,
+            &mut from,
+            id as u64 + 1,
+            wire::Route::All,
+            &object,
+        );
+    }
+    let answers = from.types(&mut station, at(1));
+    assert!(
+        answers.iter().all(|answer| answer.ends_with("routed")),
+        "{answers:?}"
+    );
+    assert_eq!(reader.types(&mut station, at(1)).len(), 6);
 }
