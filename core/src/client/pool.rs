@@ -334,7 +334,7 @@ impl Client {
                 }
             }
             Frame::Progress(progress) => self.handle_progress(now, link, &progress)?,
-            Frame::Published(published) => self.handle_published(now, link, &published)?,
+            Frame::Published(published) => self.handle_published(link, &published)?,
             Frame::Refused(refused) => self.handle_refused(now, link, &refused)?,
             Frame::Skipped(skipped) => self.handle_skipped(now, link, &skipped)?,
             Frame::Subscribed(subscribed) => self.handle_subscribed(now, link, &subscribed)?,
@@ -409,7 +409,7 @@ impl Client {
             self.carrier_ended(now, wire, link, reason);
         }
         for ticket in unanswered.into_values() {
-            self.link_lost(now, ticket, link);
+            self.link_lost(ticket, link);
         }
         true
     }

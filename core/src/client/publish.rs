@@ -176,7 +176,6 @@ impl Client {
 
     pub(super) fn handle_published(
         &mut self,
-        now: Now,
         link: LinkId,
         published: &Published,
     ) -> Result<(), LinkError> {
@@ -202,12 +201,12 @@ impl Client {
             outgoing.asked.retain(|asked| *asked != link);
             outgoing.best = better(outgoing.best, outcome);
         }
-        self.settle_if_answered(now, ticket);
+        self.settle_if_answered(ticket);
         Ok(())
     }
 
     /// A link ended before its station answered: another one gets the same bytes while time lasts.
-    pub(super) fn link_lost(&mut self, now: Now, ticket: Ticket, link: LinkId) {
+    pub(super) fn link_lost(&mut self, ticket: Ticket, link: LinkId) {
         let Some(outgoing) = self.tickets.get_mut(ticket) else {
             return;
         };
@@ -217,7 +216,7 @@ impl Client {
             outgoing.wanting += 1;
             self.place(ticket);
         }
-        self.settle_if_answered(now, ticket);
+        self.settle_if_answered(ticket);
     }
 
     /// Hands a publication that lost a link to another one, if there is one it has not had.
@@ -242,7 +241,7 @@ impl Client {
     }
 
     /// A link came up: what lost one goes to it.
-    pub(super) fn place_waiting(&mut self, _now: Now) {
+    pub(super) fn place_waiting(&mut self) {
         let wanting = self
             .tickets
             .iter()
@@ -253,7 +252,7 @@ impl Client {
         }
     }
 
-    fn settle_if_answered(&mut self, _now: Now, ticket: Ticket) {
+    fn settle_if_answered(&mut self, ticket: Ticket) {
         let Some(outgoing) = self.tickets.get(ticket) else {
             return;
         };
