@@ -255,3 +255,66 @@ fn a_value_of_another_type_is_refused_with_its_reason() {
         Err(PayloadError::InvalidType)
     );
 }
+
+#[test]
+fn every_small_type_comes_back() {
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    struct Unit;
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    struct Newtype(i8);
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    struct Pair(u16, i32);
+    type All = (Unit, Newtype, Pair, i8, u16, i64);
+    let all: All = (
+        Unit,
+        Newtype(-128),
+        Pair(u16::MAX, i32::MIN),
+        -1,
+        65_535,
+        i64::MIN,
+    );
+    let bytes = to_payload(&all).unwrap();
+    assert_eq!(from_payload::<All>(&bytes), Ok(all));
+}
+
+#[test]
+fn a_type_that_refuses_a_value_says_so() {
+    #[derive(Debug)]
+    struct Refuses;
+    impl Serialize for Refuses {
+        fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            Err(serde::ser::Error::custom("never"))
+        }
+    }
+    impl<'de> Deserialize<'de> for Refuses {
+        fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            assert!(
+                !from.is_human_readable(),
+                "ids and times take their binary form"
+            );
+            Err(serde::de::Error::custom("never"))
+        }
+    }
+    assert_eq!(to_payload(&Refuses), Err(PayloadError::Custom));
+    assert_eq!(
+        from_payload::<Refuses>(b"\x00").err(),
+        Some(PayloadError::Custom)
+    );
+}
+
+#[test]
+fn a_field_that_comes_twice_is_refused_by_name() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Renamed {
+        #[serde(alias = "b")]
+        a: u8,
+    }
+    assert_eq!(
+        from_payload::<Renamed>(b"\xa1\x61b\x01"),
+        Ok(Renamed { a: 1 })
+    );
+    assert_eq!(
+        from_payload::<Renamed>(b"\xa2\x61a\x01\x61b\x02"),
+        Err(PayloadError::DuplicateField("a"))
+    );
+}
