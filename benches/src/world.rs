@@ -5,9 +5,9 @@ use tidings::crypto::{Profile, SecretKey, Signer};
 use tidings::pump::{LinkIo, Machine};
 use tidings::wire::{Body, Draft, Publication, Via, event_head};
 use tidings::{
-    Action, Answer, Binding, Client, ClientConfig, Entropy, Instant, Intake, Item, LinkEvent, Now,
-    RealmId, Seed, Sources, Station, StationConfig, StationRef, Subscribe, SubscriptionId,
-    Verification, WallMs,
+    Action, Answer, Binding, Client, ClientConfig, ClientLimits, Entropy, Instant, Intake, Item,
+    LinkEvent, Now, RealmId, Seed, Sources, Station, StationConfig, StationRef, Subscribe,
+    SubscriptionId, Turn, Verification, WallMs,
 };
 
 pub(crate) const TOPIC: &str = "bench/acme/app/readings/taken_v1";
@@ -105,13 +105,20 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
+    /// With the default bounds.
     pub(crate) fn new(verification: Verification) -> Self {
+        Self::with(verification, ClientLimits::default())
+    }
+
+    /// With these bounds.
+    pub(crate) fn with(verification: Verification, limits: ClientLimits) -> Self {
         let now = after(0);
         let (mut station, ends) = station();
         let config = ClientConfig::new(key(2))
             .allow_local(true)
             .station(Some(station.id()))
-            .verification(verification);
+            .verification(verification)
+            .limits(limits);
         let config = config.build().expect("a valid configuration");
         let mut client = Client::new(config, Seed::new([2; 32]), Entropy::from_os([2; 32]), now);
         let dialled = Some(StationRef(0));
@@ -175,6 +182,17 @@ impl Reader {
                 Item::Fact(_) => self.taken.facts += 1,
                 _ => self.taken.notices += 1,
             }
+        }
+    }
+
+    /// Nothing comes until so many seconds after the start; what is due is done when it is.
+    pub(crate) fn idle(&mut self, until: u64) {
+        let end = after(until);
+        while let Some(at) = self.client.poll_timeout().filter(|at| *at <= end.mono) {
+            let millis = at.as_micros().div_ceil(1000);
+            let now = Now::new(at, START.saturating_add(millis));
+            while self.client.handle_timeout(now) == Turn::More {}
+            self.drain(now);
         }
     }
 

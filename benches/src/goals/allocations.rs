@@ -6,7 +6,7 @@ use tidings::code::ObjectFault;
 use tidings::crypto::Signer;
 use tidings::wire::{Body, Draft};
 
-use crate::harness::Line;
+use crate::line::Line;
 use crate::world::{Facts, PER_READ, Reader, TOPIC, after, key, payload, realm, resigned};
 
 /// Events counted for each line.
@@ -38,7 +38,7 @@ pub(crate) fn lines() -> Vec<Line> {
         let mut second = reader.settle(&mut facts);
         let objects = facts.many(after(second), COUNT);
         lines.push(Line::allocations(
-            "18",
+            18,
             what,
             count(&mut reader, second, &objects),
             1,
@@ -52,12 +52,12 @@ pub(crate) fn lines() -> Vec<Line> {
         let altered: Vec<_> = objects.iter().map(|object| resigned(object)).collect();
         let other = count(&mut reader, second, &altered);
         let both = [exact[0] + other[0], exact[1] + other[1]];
-        lines.push(Line::allocations("18", "allocations, duplicate", both, 0));
+        lines.push(Line::allocations(18, "allocations, duplicate", both, 0));
         let forged = facts.many(after(second), COUNT);
         let forged: Vec<_> = forged.iter().map(|object| resigned(object)).collect();
         let refused = count(&mut reader, second, &forged);
         lines.push(Line::allocations(
-            "18",
+            18,
             "allocations, refused event",
             refused,
             0,
@@ -67,7 +67,7 @@ pub(crate) fn lines() -> Vec<Line> {
         assert_eq!(faults.of(ObjectFault::SignatureInvalid), COUNT as u64);
     }
     lines.push(Line::allocations(
-        "18",
+        18,
         "allocations, publication into a buffer",
         publish(),
         0,

@@ -10,7 +10,8 @@ use tidings::wire::cbor::SliceSink;
 use tidings::wire::{Body, Draft};
 use tidings::{NodeId, PublicationHash, RealmId};
 
-use crate::harness::{Group, Line, each};
+use crate::harness::{Group, each};
+use crate::line::Line;
 use crate::world::{TOPIC, after, key, payload, realm, view};
 
 const COUNT: usize = 4096;
@@ -142,6 +143,16 @@ impl Codec {
 }
 
 impl Group for Codec {
+    fn series(&self) -> &'static [&'static str] {
+        &[
+            "strict decode",
+            "minicbor derive",
+            "hash",
+            "encode",
+            "minicbor encode",
+        ]
+    }
+
     fn round(&mut self) -> Vec<f64> {
         let object = view(&self.object);
         let mut out = [0; 1024];
@@ -187,14 +198,14 @@ impl Group for Codec {
         assert_eq!(&ours[..lengths[0]], view(&self.object).tbs);
         vec![
             Line::ratio(
-                "5",
+                5,
                 "strict decode, beside minicbor's derive",
                 [decode, derive],
                 1.6,
             ),
-            Line::ratio("5", "strict decode, beside the hash", [decode, hash], 0.12),
+            Line::ratio(5, "strict decode, beside the hash", [decode, hash], 0.12),
             Line::ratio(
-                "5",
+                5,
                 "encode, beside minicbor's encoder",
                 [encode, minicbor],
                 1.3,

@@ -1,6 +1,80 @@
 //! The goals, by what they measure.
+//!
+//! Decides: which goals there are, and what shows each. Leaves to others: the rounds. Believes: no clock. Bounded by: the two lists.
 
 pub(crate) mod allocations;
 pub(crate) mod codec;
+pub(crate) mod dedup;
+pub(crate) mod machines;
+pub(crate) mod memory;
+pub(crate) mod order;
 pub(crate) mod publish;
 pub(crate) mod receive;
+
+use crate::harness::Group;
+use crate::line::Line;
+
+/// Series measured in rounds, and the goals they show.
+#[derive(Clone, Copy, Debug)]
+pub struct Timed {
+    /// The group's name in reports.
+    pub name: &'static str,
+    /// The goals.
+    pub goals: &'static [u8],
+    /// Sets it up.
+    pub group: fn() -> Box<dyn Group>,
+}
+
+/// Lines that need no rounds.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted {
+    /// The goals.
+    pub goals: &'static [u8],
+    /// Counts.
+    pub lines: fn() -> Vec<Line>,
+}
+
+/// All that is timed.
+pub const TIMED: &[Timed] = &[
+    Timed {
+        name: "receive",
+        goals: &[1, 2, 3, 4],
+        group: || Box::new(receive::Receive::new()),
+    },
+    Timed {
+        name: "codec",
+        goals: &[5],
+        group: || Box::new(codec::Codec::new()),
+    },
+    Timed {
+        name: "publish",
+        goals: &[6],
+        group: || Box::new(publish::Publish::new()),
+    },
+    Timed {
+        name: "order",
+        goals: &[8],
+        group: || Box::new(order::InOrder::new()),
+    },
+    Timed {
+        name: "dedup",
+        goals: &[9],
+        group: || Box::new(dedup::Memories::new()),
+    },
+];
+
+/// All that is counted.
+pub const COUNTED: &[Counted] = &[
+    Counted {
+        goals: &[9],
+        lines: dedup::bounded,
+    },
+    Counted {
+        goals: &[10],
+        lines: memory::lines,
+    },
+    Counted {
+        goals: &[18],
+        lines: allocations::lines,
+    },
+];

@@ -5,7 +5,8 @@ use std::hint::black_box;
 use tidings::crypto::{Profile, SecretKey, Signer};
 use tidings::wire::{Body, Draft};
 
-use crate::harness::{Group, Line, each};
+use crate::harness::{Group, each};
+use crate::line::Line;
 use crate::world::{TOPIC, after, key, key_hash, payload, realm, signed_parts, view};
 
 const COUNT: usize = 256;
@@ -32,6 +33,10 @@ impl Publish {
 }
 
 impl Group for Publish {
+    fn series(&self) -> &'static [&'static str] {
+        &["encode and sign", "sign"]
+    }
+
     fn round(&mut self) -> Vec<f64> {
         let mut draft = Draft {
             realm: realm(),
@@ -70,7 +75,7 @@ impl Group for Publish {
         let opened = tidings::wire::Publication::open(&self.last, Profile::ED25519);
         assert!(opened.is_ok_and(|(publication, _)| publication.seq == self.seq));
         vec![Line::ratio(
-            "6",
+            6,
             "encode and sign, beside the signature",
             [publish, sign],
             1.03,

@@ -8,7 +8,8 @@ use tidings::crypto::{Profile, PublicKey};
 use tidings::wire::object::PUBLICATION_LABEL;
 use tidings::{PublicationHash, Verification};
 
-use crate::harness::{Group, Line, each};
+use crate::harness::{Group, each};
+use crate::line::Line;
 use crate::world::{Facts, Reader, Taken, after, resigned, signed_parts, view};
 
 /// New events of one sample, where each is verified.
@@ -82,6 +83,19 @@ impl Receive {
 }
 
 impl Group for Receive {
+    fn series(&self) -> &'static [&'static str] {
+        &[
+            "new event, verified",
+            "its parts",
+            "its parts, strict",
+            "hash and decode",
+            "hash",
+            "new event, asked",
+            "duplicate by hash",
+            "duplicate by signature",
+        ]
+    }
+
     fn round(&mut self) -> Vec<f64> {
         let second = self.second;
         let objects = self.here.0.many(after(second), VERIFIED);
@@ -171,36 +185,36 @@ impl Group for Receive {
         }
         vec![
             Line::ratio(
-                "1",
+                1,
                 "new event, verified, beside its parts",
                 [whole, verified],
                 1.10,
             ),
             Line::ratio(
-                "1",
+                1,
                 "... beside its parts with verify_strict",
                 [whole, strictly],
                 0.92,
             ),
             Line::ratio(
-                "2",
+                2,
                 "new event, verified elsewhere, beside hash and decode",
                 [asked, read],
                 1.15,
             ),
             Line::ratio(
-                "3",
+                3,
                 "duplicate by hash, beside the hash",
                 [by_hash, hash],
                 1.10,
             ),
             Line::ratio(
-                "4",
+                4,
                 "duplicate by signature, beside the hash",
                 [by_signature, hash],
                 0.10,
             ),
-            Line::time("4", "duplicate by signature", by_signature, 100.0),
+            Line::time(4, "duplicate by signature", by_signature, 100.0),
         ]
     }
 }

@@ -1,0 +1,143 @@
+//! The standard library's maps doing the same work: what goals 8 and 9 are measured beside.
+//!
+//! Decides: the same order and the same memory, as one would write them without our machines. Leaves to others: conflicts, late facts,
+//! notices, shares, other lives than one. Believes: mono. Bounded by: nothing.
+#![allow(
+    clippy::disallowed_types,
+    reason = "hash maps are what is measured against"
+)]
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+use tidings::{Instant, NodeId, PublicationHash};
+
+use crate::goals::machines::{Ordering, TIMEOUT, Taken};
+
+#[derive(Debug, Default)]
+struct Place {
+    edge: u64,
+    held: BTreeMap<u64, (Instant, u64)>,
+    armed: Option<Instant>,
+}
+
+impl Place {
+    fn drain(&mut self, taken: &mut Taken) {
+        while let Some(first) = self.held.first_entry() {
+            if *first.key() != self.edge + 1 {
+                return;
+            }
+            self.edge += 1;
+            taken.fact(first.remove().1);
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        let (_, (since, _)) = self.held.first_key_value()?;
+        Some(since.saturating_add(TIMEOUT))
+    }
+}
+
+/// Publishers in a hash map, what waits behind a gap in an ordered one.
+#[derive(Debug, Default)]
+pub(crate) struct Maps {
+    places: HashMap<[u8; 32], Place>,
+    deadlines: BTreeSet<(Instant, [u8; 32])>,
+}
+
+impl Ordering for Maps {
+    fn meet(&mut self, publisher: &NodeId) {
+        self.places.entry(*publisher.as_bytes()).or_default();
+    }
+
+    #[inline]
+    fn offer(&mut self, now: Instant, publisher: &NodeId, seq: u64, item: u64, taken: &mut Taken) {
+        while self.deadlines.first().is_some_and(|(at, _)| *at <= now) {
+            self.pass(now, taken);
+        }
+        let key = publisher.as_bytes();
+        let place = self.places.get_mut(key).expect("a publisher it has met");
+        if seq == place.edge + 1 {
+            place.edge = seq;
+            taken.fact(item);
+            place.drain(taken);
+        } else if seq > place.edge {
+            place.held.insert(seq, (now, item));
+        }
+        if let Some(at) = place.due()
+            && place.armed.is_none_or(|armed| at < armed)
+        {
+            if let Some(armed) = place.armed.replace(at) {
+                self.deadlines.remove(&(armed, *key));
+            }
+            self.deadlines.insert((at, *key));
+        }
+    }
+}
+
+impl Maps {
+    /// The earliest deadline: gives the gap up if it was waited for long enough.
+    fn pass(&mut self, now: Instant, taken: &mut Taken) {
+        let Some((_, key)) = self.deadlines.pop_first() else {
+            return;
+        };
+        let place = self.places.get_mut(&key).expect("a publisher it has met");
+        place.armed = None;
+        while place.due().is_some_and(|due| due <= now) {
+            if let Some((seq, _)) = place.held.first_key_value() {
+                place.edge = seq - 1;
+                taken.skipped += 1;
+            }
+            place.drain(taken);
+        }
+        if let Some(at) = place.due() {
+            place.armed = Some(at);
+            self.deadlines.insert((at, key));
+        }
+    }
+}
+
+/// Which publications were here before: a set, and a queue of what ends next. All live equally long.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    life: Duration,
+    known: HashSet<[u8; 48]>,
+    ends: VecDeque<(Instant, [u8; 48])>,
+}
+
+impl Seen {
+    /// Remembers each publication for so long.
+    pub(crate) fn new(life: Duration) -> Self {
+        Self {
+            life,
+            known: HashSet::new(),
+            ends: VecDeque::new(),
+        }
+    }
+
+    /// Whether it was here before.
+    #[inline]
+    pub(crate) fn check(&self, id: &PublicationHash) -> bool {
+        self.known.contains(id.as_bytes())
+    }
+
+    /// Remembers one and forgets those whose life is over.
+    #[inline]
+    pub(crate) fn commit(&mut self, now: Instant, id: &PublicationHash) {
+        while let Some((end, oldest)) = self.ends.front()
+            && *end < now
+        {
+            self.known.remove(oldest);
+            self.ends.pop_front();
+        }
+        if self.known.insert(*id.as_bytes()) {
+            let end = now.saturating_add(self.life);
+            self.ends.push_back((end, *id.as_bytes()));
+        }
+    }
+
+    /// How many it remembers.
+    pub(crate) fn len(&self) -> usize {
+        self.known.len()
+    }
+}
