@@ -229,5 +229,7 @@ pub use notice::{Item, Notice, Numbering};
 pub use refusal::{ConfigError, Misuse, Refusal, Refused};
 pub use rng::{Entropy, Rng, Seed};
 #[cfg(feature = "alloc")]
-pub use station::{Station, StationConfig, StationLink, StationStatus, ValidStationConfig};
+pub use station::{
+    RingWarning, Station, StationConfig, StationLink, StationStatus, ValidStationConfig,
+};
 pub use time::{Duration, Instant, Now, WallMs, soonest};

@@ -121,7 +121,7 @@ impl ClientLimits {
 pub struct StationLimits {
     /// Links at once. Default 16,384.
     pub links: usize,
-    /// Realms with subscriptions. Default 1000; pinned ones have room of their own.
+    /// Realms with subscriptions. Default 1000; pinned ones have room of their own. One node opens a quarter of them at most.
     pub subscribed_realms: usize,
     /// Topics with a ring, all realms together. Default 10,000. As many filters at most outlive their last holder.
     pub topics: usize,
@@ -177,6 +177,11 @@ impl Default for StationLimits {
 }
 
 impl StationLimits {
+    /// Realms that the subscriptions of one node may open.
+    pub(crate) fn realms_per_node(&self) -> usize {
+        self.subscribed_realms.div_ceil(4)
+    }
+
     /// Bytes of all anycast publications that wait.
     pub(crate) fn ones_bytes(&self) -> usize {
         self.ring_bytes / 8

@@ -113,10 +113,10 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>> Ring<T, S> {
     /// heavier than the whole ring takes its position and is gone at once, so that readers see it as missed.
     pub fn push(&mut self, item: T, bytes: usize) -> Position {
         let position = self.end();
-        while self.len > 0 && (self.len >= self.room.max || !self.fits(bytes)) {
+        while self.len > 0 && !self.has_room(bytes) {
             self.drop_oldest();
         }
-        if self.room.max == 0 || !self.fits(bytes) {
+        if !self.has_room(bytes) {
             self.start = position.saturating_add(1);
             self.settle();
             return position;
@@ -147,6 +147,21 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>> Ring<T, S> {
         }
         let (item, _) = self.slots.as_ref()[self.index(place)].as_ref()?;
         Some(item)
+    }
+
+    /// Position of the first item held for which `before` is false, or the end. For items in an order of their own: those for which it is
+    /// true come first.
+    pub fn partition_point(&self, mut before: impl FnMut(&T) -> bool) -> Position {
+        let (mut low, mut high) = (self.start, self.end());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.get(middle).is_some_and(&mut before) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
     }
 
     /// What a reader finds whose next item is `from`.
@@ -215,6 +230,11 @@ impl<T, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>> Ring<T, S> {
     /// Bytes of the slots, items' own weight aside.
     pub fn memory(&self) -> usize {
         core::mem::size_of_val(self.slots.as_ref())
+    }
+
+    /// Whether an item of so many bytes can be taken without another going.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.len < self.room.max && self.fits(bytes)
     }
 
     fn fits(&self, bytes: usize) -> bool {

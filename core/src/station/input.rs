@@ -140,6 +140,7 @@ impl Station {
         let Some(side) = self.links.get_mut(link) else {
             return;
         };
+        self.counts.flushes += 1;
         let moved = core::mem::take(&mut side.moved);
         for topic in moved {
             self.release(now, topic);

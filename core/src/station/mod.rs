@@ -9,11 +9,14 @@
 
 mod config;
 mod input;
+mod linger;
 mod output;
+mod pace;
 mod publish;
 mod reader;
 mod reads;
 mod registry;
+mod resume;
 mod status;
 mod timers;
 mod topics;
@@ -28,7 +31,7 @@ use self::publish::Run;
 use self::reader::Readers;
 use self::reads::{LongFrame, Reads};
 use self::registry::Realm;
-pub use self::status::{StationLink, StationStatus};
+pub use self::status::{RingWarning, StationLink, StationStatus};
 use self::timers::Timer;
 use self::topics::Topics;
 use crate::action::{Action, LinkEvent, Ready};
@@ -92,7 +95,6 @@ pub struct Station {
     publishers: Publishers,
     timers: BTreeSet<(Instant, Timer)>,
     actions: VecDeque<Action>,
-    ring_bytes: usize,
     /// Of the anycasts that wait at all links.
     ones_bytes: usize,
     /// Interests nobody holds that linger, in all realms.
@@ -101,6 +103,8 @@ pub struct Station {
     own_epoch: u64,
     faults: FaultCounts,
     counts: status::Counts,
+    /// The last of them.
+    warnings: VecDeque<RingWarning>,
     draining: bool,
     /// A sweep is in the timer index.
     sweeping: bool,
@@ -124,7 +128,7 @@ impl Station {
             now,
             links: Arena::default(),
             realms: BTreeMap::new(),
-            topics: Arena::default(),
+            topics: Topics::default(),
             readers: Arena::default(),
             reads: Reads::new(limits.read_bytes),
             dedup: HeapDedup::with_capacity(limits.dedup_entries, dedup::SHARES, &mut rng),
@@ -132,13 +136,13 @@ impl Station {
             publishers: Publishers::new(profile, limits.publishers, &mut rng),
             timers: BTreeSet::new(),
             actions: VecDeque::new(),
-            ring_bytes: 0,
             ones_bytes: 0,
             idle_interests: 0,
             own: BTreeMap::new(),
             own_epoch: 0,
             faults: FaultCounts::default(),
             counts: status::Counts::default(),
+            warnings: VecDeque::new(),
             draining: false,
             sweeping: false,
             woken: Vec::new(),
@@ -146,7 +150,7 @@ impl Station {
             config,
         };
         for realm in station.config.pinned.clone() {
-            station.open_realm(realm, true);
+            station.open_realm(realm, None);
         }
         station
     }

@@ -67,7 +67,7 @@ impl Station {
         let side = self.links.get_mut(link)?;
         let longest = topics::longest_object(side.base.peer()?.max_frame);
         let reader = self.readers.get_mut(id)?;
-        let now = self.now.mono;
+        let now = self.now;
         if core::mem::take(&mut reader.progress_due) {
             let (offset, behind) = match reader.unread() {
                 None => (
@@ -85,7 +85,8 @@ impl Station {
                     (unread - 1, since)
                 }
             };
-            let behind_ms = behind.map_or(0, |since| topics::age_ms(now.saturating_since(since)));
+            let behind_ms =
+                behind.map_or(0, |since| topics::age_ms(now.mono.saturating_since(since)));
             Frame::Progress(Progress {
                 id: reader.id,
                 offset,
@@ -140,7 +141,10 @@ impl Station {
                     peer: None,
                 };
                 Frame::Skipped(skipped).encode_framed(out);
+                self.counts.skips += 1;
                 self.counts.skipped += count;
+                // No event moves its position past the loss, so that a resume would tell it again.
+                reader.progress_due |= reader.unread().is_none();
                 Some(Bytes::new())
             }
         }

@@ -14,7 +14,7 @@ use super::topics::{self, Entry};
 use super::{Station, TopicId};
 use crate::LinkId;
 use crate::client::Publish;
-use crate::code::{ObjectFault, OutcomeCode, PublishRefusal, SkipReason};
+use crate::code::{ObjectFault, OutcomeCode, PublishRefusal};
 use crate::inbound::dedup::NewEntry;
 use crate::refusal::{Refusal, Refused};
 use crate::tags;
@@ -297,10 +297,7 @@ impl Station {
     }
 
     fn put(&mut self, now: Now, id: TopicId, publication: &Publication<'_>) {
-        let Some(topic) = self.topics.get_mut(id) else {
-            return;
-        };
-        let Some(realm) = self.realms.get_mut(&topic.realm) else {
+        let Some(realm) = self.realms.get_mut(&publication.realm) else {
             return;
         };
         realm.offset += 1;
@@ -311,28 +308,23 @@ impl Station {
             admitted: now.mono,
             expires_at: publication.expires_at(),
         };
-        let before = topic.bytes();
-        topic.expire(now.wall);
         let mut woken = core::mem::take(&mut self.woken);
-        topic.admit(id, entry, &mut self.readers, &mut woken);
-        self.ring_bytes = self.ring_bytes + topic.bytes() - before;
+        let readers = &mut self.readers;
+        self.topics.change(id, |topic| {
+            topic.expire(now.wall);
+            topic.admit(id, entry, readers, &mut woken);
+        });
         for reader in woken.drain(..) {
             self.queue(reader);
         }
         self.woken = woken;
-        while self.ring_bytes > self.config.limits.ring_bytes {
-            let Some(largest) = topics::largest(&self.topics) else {
-                break;
-            };
-            let Some(topic) = self.topics.get_mut(largest) else {
-                break;
-            };
-            let before = topic.bytes();
-            topic.give_up(SkipReason::Budget);
-            self.ring_bytes -= before - topic.bytes();
-            if topic.bytes() == before {
-                break;
-            }
+        self.topics.shrink(self.config.limits.ring_bytes);
+        let near = self
+            .topics
+            .get_mut(id)
+            .and_then(|topic| topic.warn(now.mono));
+        if let Some(lag) = near {
+            self.warn(now, id, lag);
         }
     }
 

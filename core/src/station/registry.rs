@@ -1,16 +1,14 @@
 //! Who wants what: realms, interests, subscriptions.
 //!
-//! Decides: whether a subscription is taken, and how long its realm and rings outlive it. Leaves to others: what is read. Believes: the
-//! monotonic clock, for lingering. Bounded by: `StationLimits::{subscribed_realms, topics, subscribers_per_topic,
+//! Decides: whether a subscription is taken, and which topics have a ring. Leaves to others: where it begins to read (resume), how long its
+//! interest outlives it (linger), what is read. Believes: no clock. Bounded by: `StationLimits::{subscribed_realms, topics, subscribers_per_topic,
 //! subscriptions_per_link, filters_per_link}`; each is a refusal with its reason and limit.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::time::Duration;
 
-use super::reader::{PROGRESS_EVERY, Reader};
 use super::timers::Timer;
 use super::topics::{self, Topic};
 use super::{ReaderId, Station, TopicId};
@@ -18,35 +16,36 @@ use crate::code::SubscribeRefusal;
 use crate::filters::Filters;
 use crate::time::{Instant, Now};
 use crate::topic;
-use crate::wire::{self, Frame, Position, ResumeOutcome};
+use crate::wire::{self, Frame};
 use crate::{LinkId, NodeId, RealmId, RunId};
-
-/// An interest outlives its last holder so long: a link that comes back finds its realm, its run and its ring.
-const LINGER: Duration = Duration::from_secs(120);
 
 /// One filter somebody subscribes to, or did until lately.
 #[derive(Debug, Default)]
 pub(super) struct Interest {
-    holders: Vec<ReaderId>,
+    pub(super) holders: Vec<ReaderId>,
+    /// The realm's offset when its recording began.
+    pub(super) floor: u64,
     /// When the last holder left.
-    idle_since: Option<Instant>,
+    pub(super) idle_since: Option<Instant>,
     /// It is among the lingering.
-    lingers: bool,
+    pub(super) lingers: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct Realm {
     pub(super) run: RunId,
-    /// How many publications it admitted.
+    /// How many publications it admitted, and recordings it ended.
     pub(super) offset: u64,
     pub(super) topics: BTreeMap<String, TopicId>,
     /// Exact topics are filters without wildcards.
-    interests: Filters<Interest>,
+    pub(super) interests: Filters<Interest>,
     /// Filters whose last holder left, by when it did.
-    lingering: VecDeque<(Instant, String)>,
+    pub(super) lingering: VecDeque<(Instant, String)>,
     /// The deadline in the timer index.
-    linger_at: Option<Instant>,
-    pinned: bool,
+    pub(super) linger_at: Option<Instant>,
+    pub(super) pinned: bool,
+    /// The node whose subscription opened it: a part of its share.
+    opened_by: Option<NodeId>,
     /// Whose turn it is for an anycast.
     pub(super) turn: usize,
 }
@@ -66,7 +65,10 @@ impl Realm {
     }
 
     /// The topics with a ring that `filter` matches.
-    fn topics_of<'a>(&'a self, filter: &'a str) -> impl Iterator<Item = (&'a String, &'a TopicId)> {
+    pub(super) fn topics_of<'a>(
+        &'a self,
+        filter: &'a str,
+    ) -> impl Iterator<Item = (&'a String, &'a TopicId)> {
         let one = match topic::has_wildcard(filter) {
             true => None,
             false => self.topics.get_key_value(filter),
@@ -85,7 +87,8 @@ impl Realm {
 }
 
 impl Station {
-    pub(super) fn open_realm(&mut self, id: RealmId, pinned: bool) {
+    /// Starts a realm: pinned, or opened by a node's subscription.
+    pub(super) fn open_realm(&mut self, id: RealmId, opened_by: Option<NodeId>) {
         let mut run = [0; 8];
         run.copy_from_slice(&self.entropy.draw()[..8]);
         self.realms.insert(
@@ -97,7 +100,8 @@ impl Station {
                 interests: Filters::default(),
                 lingering: VecDeque::new(),
                 linger_at: None,
-                pinned,
+                pinned: opened_by.is_none(),
+                opened_by,
                 turn: 0,
             },
         );
@@ -148,9 +152,17 @@ impl Station {
         let held = known.and_then(|realm| realm.interests.get(wanted.filter));
         match known {
             None => {
-                let open = self.realms.values().filter(|realm| !realm.pinned).count();
-                if open >= limits.subscribed_realms {
+                let open = self.realms.values().filter(|realm| !realm.pinned);
+                if open.count() >= limits.subscribed_realms {
                     return refuse(SubscribeRefusal::TooManyRealms, limits.subscribed_realms);
+                }
+                let node = side.base.peer().map(|peer| peer.id);
+                let own = self
+                    .realms
+                    .values()
+                    .filter(|realm| !realm.pinned && realm.opened_by == node);
+                if own.count() >= limits.realms_per_node() {
+                    return refuse(SubscribeRefusal::TooManyRealms, limits.realms_per_node());
                 }
             }
             Some(_) => {
@@ -163,71 +175,6 @@ impl Station {
             }
         }
         Ok(())
-    }
-
-    fn take(&mut self, now: Now, link: LinkId, wanted: &wire::Subscribe<'_>) -> Frame<'static> {
-        if !self.realms.contains_key(&wanted.realm) {
-            self.open_realm(wanted.realm, false);
-        }
-        let wildcard = topic::has_wildcard(wanted.filter);
-        let reader = self.readers.insert(Reader::new(
-            now.mono,
-            link,
-            wanted.id,
-            wanted.realm,
-            wanted.filter.to_owned(),
-        ));
-        self.timers.insert((
-            now.mono.saturating_add(PROGRESS_EVERY),
-            Timer::Progress(reader),
-        ));
-        let mut position = Position {
-            run: RunId::new([0; 8]),
-            offset: 0,
-        };
-        if let Some(realm) = self.realms.get_mut(&wanted.realm) {
-            position = Position {
-                run: realm.run,
-                offset: realm.offset,
-            };
-            let interest = realm.interests.entry(wanted.filter);
-            interest.holders.push(reader);
-            self.idle_interests -= usize::from(interest.idle_since.take().is_some());
-            let mut matching: Vec<TopicId> = realm
-                .topics_of(wanted.filter)
-                .map(|(_, topic)| *topic)
-                .collect();
-            // In their order a place is appended, not inserted.
-            matching.sort_unstable();
-            for topic in matching {
-                self.join(now, topic, reader);
-            }
-        }
-        if let Some(side) = self.links.get_mut(link) {
-            side.readers.insert(wanted.id, reader);
-            side.filters += usize::from(wildcard);
-        }
-        // Positions are answered truthfully before rings are replayed: what lies before this acceptance is not here.
-        let resume = match wanted.resume.is_some() {
-            true => ResumeOutcome::Expired {
-                oldest: position.offset,
-            },
-            false => ResumeOutcome::None,
-        };
-        Frame::Subscribed(wire::Subscribed {
-            id: wanted.id,
-            position,
-            resume,
-        })
-    }
-
-    fn join(&mut self, now: Now, topic: TopicId, reader: ReaderId) {
-        if let Some(found) = self.topics.get_mut(topic)
-            && let Some(entry) = self.readers.get_mut(reader)
-        {
-            let place = found.join(now.mono, reader);
-            entry.join(topic, place);
-        }
     }
 
     /// The ring of a topic somebody wants, started when there is none. `None` when nobody does, or every ring is taken.
@@ -252,7 +199,7 @@ impl Station {
         realm.topics.insert(name.to_owned(), id);
         let holders = realm.holders_of(name);
         for reader in holders {
-            self.join(now, id, reader);
+            self.join(now, id, reader, u64::MAX);
         }
         Some(id)
     }
@@ -284,6 +231,7 @@ impl Station {
             return;
         };
         let readers: Vec<ReaderId> = core::mem::take(&mut side.readers).into_values().collect();
+        let unanswered = side.unanswered > 0;
         side.round.clear();
         side.filters = 0;
         // Their publishers were told that they were routed, so they are counted.
@@ -294,10 +242,8 @@ impl Station {
         for reader in readers {
             self.end_reader(now, reader);
         }
-        if side_has_held(&self.topics) {
-            for (_, topic) in self.topics.iter_mut() {
-                topic.forget_link(link);
-            }
+        if unanswered {
+            self.topics.forget_link(link);
         }
     }
 
@@ -305,6 +251,7 @@ impl Station {
         let Some(reader) = self.readers.remove(id) else {
             return;
         };
+        self.counts.readers_cut_off += u64::from(reader.unread().is_some());
         self.timers
             .remove(&(reader.progress_at, Timer::Progress(id)));
         if topic::has_wildcard(&reader.filter)
@@ -328,83 +275,7 @@ impl Station {
         if !interest.holders.is_empty() {
             return;
         }
-        interest.idle_since = Some(now.mono);
-        self.idle_interests += 1;
-        if !core::mem::replace(&mut interest.lingers, true) {
-            let at = now.mono.saturating_add(LINGER);
-            realm.lingering.push_back((at, reader.filter));
-        }
-        // Guests that come and go leave no more behind than topics there may be.
-        let patience = match self.idle_interests > self.config.limits.topics {
-            true => Duration::ZERO,
-            false => LINGER,
-        };
-        self.forget_idle(now, reader.realm, patience);
-    }
-
-    /// A realm may have interests whose linger is over.
-    pub(super) fn end_linger(&mut self, now: Now, id: RealmId) {
-        if let Some(realm) = self.realms.get_mut(&id) {
-            realm.linger_at = None;
-        }
-        self.forget_idle(now, id, LINGER);
-    }
-
-    /// Forgets the interests nobody has held for so long, and what only they kept. With no patience at all one goes, the oldest.
-    fn forget_idle(&mut self, now: Now, id: RealmId, patience: Duration) {
-        let Some(realm) = self.realms.get_mut(&id) else {
-            return;
-        };
-        let mut names = Vec::new();
-        while let Some((at, _)) = realm.lingering.front()
-            && (*at <= now.mono || (patience.is_zero() && names.is_empty()))
-            && let Some((_, filter)) = realm.lingering.pop_front()
-        {
-            let Some(interest) = realm.interests.get_mut(&filter) else {
-                continue;
-            };
-            match interest.idle_since {
-                // Somebody holds it again.
-                None => interest.lingers = false,
-                // Held and left once more meanwhile: its time began anew. It may wait for those before it.
-                Some(since) if now.mono < since.saturating_add(patience) => {
-                    let at = since.saturating_add(LINGER);
-                    realm.lingering.push_back((at, filter));
-                }
-                Some(_) => {
-                    realm.interests.remove(&filter);
-                    self.idle_interests -= 1;
-                    names.extend(realm.topics_of(&filter).map(|(name, _)| name.clone()));
-                    if patience.is_zero() {
-                        break;
-                    }
-                }
-            }
-        }
-        names.retain(|name| !realm.wants(name));
-        for name in names {
-            if let Some(topic) = realm.topics.remove(&name)
-                && let Some(gone) = self.topics.remove(topic)
-            {
-                self.ring_bytes -= gone.bytes();
-                if let Some(at) = gone.release_at() {
-                    self.timers.remove(&(at, Timer::Release(topic)));
-                }
-            }
-        }
-        // One timer for the realm, at the first of them.
-        let next = realm.lingering.front().map(|(at, _)| *at);
-        let armed = core::mem::replace(&mut realm.linger_at, next);
-        let over = realm.interests.is_empty() && !realm.pinned;
-        if over {
-            self.realms.remove(&id);
-        }
-        if armed != next || over {
-            self.disarm(armed, Timer::Linger(id));
-        }
-        if armed != next && !over {
-            self.timers.extend(next.map(|at| (at, Timer::Linger(id))));
-        }
+        self.begin_linger(now, &reader.realm, &reader.filter);
     }
 
     /// Ends every subscription of every link of `node`, telling each. Answers how many there were.
@@ -435,8 +306,4 @@ impl Station {
         }
         ended
     }
-}
-
-fn side_has_held(topics: &topics::Topics) -> bool {
-    topics.iter().any(|(_, topic)| topic.holds_answers())
 }

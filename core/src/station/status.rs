@@ -2,13 +2,15 @@
 //!
 //! Decides: nothing. Leaves to others: showing it. Believes: no clock. Bounded by: one line per link and per table.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::Station;
+use super::{Station, TopicId};
 use crate::counters::FaultCounts;
 use crate::limits::MemoryReport;
+use crate::time::Now;
 use crate::wire::Role;
-use crate::{LinkId, NodeId};
+use crate::{LinkId, NodeId, RealmId};
 
 /// Counters since the station started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,15 +19,43 @@ pub(super) struct Counts {
     pub(super) dead_letters: u64,
     pub(super) dedup_full: u64,
     pub(super) events: u64,
+    pub(super) flushes: u64,
+    pub(super) lingers_cut: u64,
     pub(super) links_failed: u64,
     pub(super) links_refused: u64,
     pub(super) publications_refused: u64,
+    pub(super) readers_cut_off: u64,
     pub(super) reads_later: u64,
+    pub(super) replayed: u64,
+    pub(super) resumed: u64,
+    pub(super) resumes_expired: u64,
+    pub(super) ring_warnings: u64,
     pub(super) skipped: u64,
+    pub(super) skips: u64,
     pub(super) subscriptions_refused: u64,
     pub(super) topics_refused: u64,
     pub(super) unasked_frames: u64,
     pub(super) unknown_frames: u64,
+}
+
+/// Warnings kept.
+const WARNINGS: usize = 16;
+
+/// A ring that was so full for a reader, level with it before, that the reader is near to losing publications. Told when it is two fifths of
+/// the ring behind, once a minute at most for each topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RingWarning {
+    /// When.
+    pub at: Now,
+    /// The topic's realm.
+    pub realm: RealmId,
+    /// The topic.
+    pub topic: String,
+    /// How many publications the slowest such reader had not read.
+    pub behind: u64,
+    /// How many the ring holds at most.
+    pub capacity: u64,
 }
 
 /// One link of a station.
@@ -60,6 +90,8 @@ pub struct StationStatus {
     pub topics: usize,
     /// Subscriptions of all links.
     pub subscriptions: usize,
+    /// Rings whose readers are slow: the last 16 warnings.
+    pub warnings: Vec<RingWarning>,
     /// Publications passed over, by reason.
     pub faults: FaultCounts,
     /// Every other counter, by name.
@@ -67,9 +99,28 @@ pub struct StationStatus {
 }
 
 impl Station {
+    /// A reader is far behind in a ring.
+    pub(super) fn warn(&mut self, now: Now, id: TopicId, behind: u64) {
+        let Some(topic) = self.topics.get(id) else {
+            return;
+        };
+        self.counts.ring_warnings += 1;
+        if self.warnings.len() == WARNINGS {
+            self.warnings.pop_front();
+        }
+        self.warnings.push_back(RingWarning {
+            at: now,
+            realm: topic.realm,
+            topic: topic.name.clone(),
+            behind,
+            capacity: topic.ring.capacity() as u64,
+        });
+    }
+
     /// What it does now and has done so far.
     pub fn status(&self) -> StationStatus {
         let counts = &self.counts;
+        let rings = self.topics.gave_up();
         StationStatus {
             id: self.id,
             links: self
@@ -91,17 +142,29 @@ impl Station {
                 .sum(),
             topics: self.topics.len(),
             subscriptions: self.readers.len(),
+            warnings: self.warnings.iter().cloned().collect(),
             faults: self.faults.clone(),
             counters: alloc::vec![
                 ("admitted", counts.admitted),
                 ("dead_letters", counts.dead_letters),
                 ("dedup_full", counts.dedup_full),
                 ("events", counts.events),
+                ("flushes", counts.flushes),
+                ("lingers_cut", counts.lingers_cut),
                 ("links_failed", counts.links_failed),
                 ("links_refused", counts.links_refused),
                 ("publications_refused", counts.publications_refused),
+                ("readers_cut_off", counts.readers_cut_off),
                 ("reads_later", counts.reads_later),
+                ("replayed", counts.replayed),
+                ("resumed", counts.resumed),
+                ("resumes_expired", counts.resumes_expired),
+                ("ring_warnings", counts.ring_warnings),
+                ("rings_gave_up_budget", rings.budget),
+                ("rings_gave_up_expired", rings.expired),
+                ("rings_gave_up_overrun", rings.overrun),
                 ("skipped", counts.skipped),
+                ("skips", counts.skips),
                 ("subscriptions_refused", counts.subscriptions_refused),
                 ("topics_refused", counts.topics_refused),
                 ("unasked_frames", counts.unasked_frames),
@@ -138,9 +201,9 @@ impl Station {
         );
         report.add(
             "ring_bytes",
-            self.ring_bytes,
+            self.topics.bytes(),
             limits.ring_bytes,
-            self.ring_bytes,
+            self.topics.bytes(),
         );
         report.add(
             "ones_bytes",

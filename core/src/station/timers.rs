@@ -84,11 +84,7 @@ impl Station {
 
     fn sweep(&mut self, now: Now) {
         self.sweeping = false;
-        for (_, topic) in self.topics.iter_mut() {
-            let before = topic.bytes();
-            topic.expire(now.wall);
-            self.ring_bytes -= before - topic.bytes();
-        }
+        self.topics.expire(now.wall);
         self.dedup.sweep(now, SWEEP_ENTRIES);
         self.runs.sweep(now);
         self.publishers.sweep();
@@ -97,7 +93,7 @@ impl Station {
 
     /// Keeps the sweep armed while there is something that can expire.
     pub(super) fn arm_sweep(&mut self, now: Now) {
-        let nothing = self.ring_bytes == 0
+        let nothing = self.topics.bytes() == 0
             && self.dedup.is_empty()
             && self.runs.is_empty()
             && self.publishers.is_empty();

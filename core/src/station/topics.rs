@@ -1,28 +1,24 @@
 //! Topics and their readers: one ring per topic, a position per reader, no queue per link.
 //!
-//! Decides: what a reader gets next, what it has lost, when a publisher may go on. Leaves to others: who may read (the registry), the
-//! bytes on the wire (the link). Believes: admission times are both clocks; ages told to readers are monotonic. Bounded by:
+//! Decides: what a reader gets next, what it has lost, what a ring gives up. Leaves to others: who may read from where (registry, resume),
+//! publishers that wait (pace). Believes: the wall for the life of publications; ages told to readers are monotonic. Bounded by:
 //! `StationLimits::{topics, ring_items, ring_bytes, subscribers_per_topic}`; what a ring gives up is counted to each reader exactly.
 
-use alloc::collections::VecDeque;
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use bytes::Bytes;
 
+use super::pace::Pace;
 use super::reader::{Reader, Readers};
 use super::{ReaderId, TopicId};
 use crate::arena::Arena;
 use crate::code::SkipReason;
 use crate::ring::HeapRing;
-use crate::time::{Instant, WallMs};
+use crate::time::{Instant, Now, WallMs};
 use crate::{LinkId, RealmId};
-
-/// How long a `published` waits for the slowest reader at most.
-const PACE: Duration = Duration::from_secs(1);
-/// How long a topic whose wait ran in full is not held again.
-const PACE_REST: Duration = Duration::from_secs(30);
 
 /// One admitted publication.
 #[derive(Debug)]
@@ -42,34 +38,36 @@ pub(super) struct Entry {
 pub(super) struct Place {
     pub(super) reader: ReaderId,
     /// The ring position it reads next.
-    next: u64,
+    pub(super) next: u64,
     /// Whether it has been level with the ring since it was accepted: only then it paces publishers.
-    counts: bool,
+    pub(super) counts: bool,
     /// Admission of the last entry it read, or its acceptance: where a loss may begin.
     since: Instant,
 }
 
-/// A publisher's answer held back until the slowest reader is near enough.
-#[derive(Debug)]
-pub(super) struct Held {
-    pub(super) link: LinkId,
-    pub(super) id: u64,
-    pub(super) subscribers: u64,
-    until: Instant,
+/// Publications that rings gave up, by why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct GaveUp {
+    pub(super) budget: u64,
+    pub(super) expired: u64,
+    pub(super) overrun: u64,
 }
 
 #[derive(Debug)]
 pub(super) struct Topic {
     pub(super) realm: RealmId,
     pub(super) name: String,
-    ring: HeapRing<Entry>,
-    places: Vec<Place>,
-    /// At most the slowest counting reader's position: a bound that is made exact when it matters.
-    slowest: u64,
-    held: VecDeque<Held>,
-    not_held_until: Instant,
-    /// Why the ring gave up its last entry.
-    gave_up: SkipReason,
+    pub(super) ring: HeapRing<Entry>,
+    pub(super) places: Vec<Place>,
+    pub(super) pace: Pace,
+    /// The realm's offset of the last entry given up, when it was admitted, and why it went.
+    lost: u64,
+    lost_at: Instant,
+    lost_for: SkipReason,
+    /// At most the first moment after which an entry held is not live any more.
+    earliest: WallMs,
+    /// Given up since the index of rings looked.
+    gave_up: GaveUp,
 }
 
 /// What a reader gets next.
@@ -94,10 +92,12 @@ impl Topic {
             name,
             ring: HeapRing::with_capacity(ring_items, ring_bytes),
             places: Vec::new(),
-            slowest: 0,
-            held: VecDeque::new(),
-            not_held_until: Instant::ORIGIN,
-            gave_up: SkipReason::Overrun,
+            pace: Pace::default(),
+            lost: 0,
+            lost_at: Instant::ORIGIN,
+            lost_for: SkipReason::Overrun,
+            earliest: WallMs::new(u64::MAX),
+            gave_up: GaveUp::default(),
         }
     }
 
@@ -112,23 +112,31 @@ impl Topic {
     pub(super) fn memory(&self) -> usize {
         self.ring.memory()
             + self.places.capacity() * size_of::<Place>()
-            + self.held.capacity() * size_of::<Held>()
+            + self.pace.memory()
             + self.name.capacity()
     }
 
-    /// A reader that wants what comes from now on. Answers where its place is.
-    pub(super) fn join(&mut self, now: Instant, reader: ReaderId) -> u32 {
-        let next = self.ring.end();
+    /// A reader that wants what has an offset above `after`. Answers where its place is, how much waits for it, and the offset of the first.
+    pub(super) fn join(
+        &mut self,
+        now: Instant,
+        reader: ReaderId,
+        after: u64,
+    ) -> (u32, u64, Option<u64>) {
+        let end = self.ring.end();
+        let next = self.ring.partition_point(|entry| entry.offset <= after);
+        let first = self.ring.get(next);
         self.places.push(Place {
             reader,
             next,
-            counts: true,
-            since: now,
+            counts: next == end,
+            since: first.map_or(now, |entry| entry.admitted),
         });
         if self.places.len() == 1 {
-            self.slowest = next;
+            self.pace.slowest = next;
         }
-        (self.places.len() - 1) as u32
+        let unread = first.map(|entry| entry.offset);
+        ((self.places.len() - 1) as u32, end - next, unread)
     }
 
     /// Takes a reader out. Answers which reader moved into its place.
@@ -147,9 +155,16 @@ impl Topic {
     ) {
         let before = self.ring.end();
         let (offset, bytes) = (entry.offset, entry.object.len());
-        if self.ring.len() == self.ring.capacity() {
-            self.gave_up = SkipReason::Overrun;
+        while !self.ring.is_empty() && !self.ring.has_room(bytes) {
+            self.give_up(match self.ring.len() == self.ring.capacity() {
+                true => SkipReason::Overrun,
+                false => SkipReason::Budget,
+            });
         }
+        self.earliest = match self.ring.is_empty() {
+            true => entry.expires_at,
+            false => self.earliest.min(entry.expires_at),
+        };
         self.ring.push(entry, bytes);
         for place in &self.places {
             if place.next == before
@@ -173,48 +188,86 @@ impl Topic {
     }
 
     pub(super) fn give_up(&mut self, reason: SkipReason) {
-        self.gave_up = reason;
-        self.ring.give_up_oldest();
+        let Some((_, entry, _)) = self.ring.give_up_oldest() else {
+            return;
+        };
+        (self.lost, self.lost_at, self.lost_for) = (entry.offset, entry.admitted, reason);
+        match reason {
+            SkipReason::Expired => self.gave_up.expired += 1,
+            SkipReason::Overrun => self.gave_up.overrun += 1,
+            _ => self.gave_up.budget += 1,
+        }
     }
 
-    /// Reads the next entry for the reader at `place`, or what it lost before it. The second answer is the offset of the entry after
-    /// it, if there is one.
+    /// The lowest offset after which nothing of this topic is gone, or here but not live any more.
+    pub(super) fn whole_after(&mut self, wall: WallMs) -> u64 {
+        self.expire(wall);
+        let mut last = self.lost;
+        if self.earliest < wall {
+            self.earliest = WallMs::new(u64::MAX);
+            for at in self.ring.start()..self.ring.end() {
+                let Some(entry) = self.ring.get(at) else {
+                    continue;
+                };
+                self.earliest = self.earliest.min(entry.expires_at);
+                if entry.expires_at < wall {
+                    last = entry.offset;
+                }
+            }
+        }
+        last
+    }
+
+    /// Reads the next entry for the reader at `place`, or what it lost before it: what is gone, and what is here but not live any more. The
+    /// second answer is the offset of the entry after it, if there is one.
     pub(super) fn read(
         &mut self,
         place: u32,
-        now: Instant,
+        now: Now,
         longest: usize,
     ) -> Option<(Next, Option<u64>)> {
         let place = self.places.get_mut(place as usize)?;
         let start = self.ring.start();
-        let next = if place.next < start {
-            let count = start - place.next;
-            place.next = start;
-            let oldest = self.ring.get(start).map_or(now, |entry| entry.admitted);
-            let from = now.saturating_since(place.since);
-            place.since = oldest;
-            Next::Skipped {
-                count,
-                from,
-                to: now.saturating_since(oldest),
-                reason: self.gave_up,
-            }
-        } else {
-            let entry = self.ring.get(place.next)?;
+        let mut count = start.saturating_sub(place.next);
+        let (mut last, mut reason) = (self.lost_at, self.lost_for);
+        place.next = place.next.max(start);
+        while let Some(entry) = self.ring.get(place.next)
+            && entry.expires_at < now.wall
+        {
+            count += 1;
             place.next += 1;
-            place.since = entry.admitted;
-            if entry.object.len() > longest {
-                let age = now.saturating_since(entry.admitted);
+            (last, reason) = (entry.admitted, SkipReason::Expired);
+        }
+        let age = |at| now.mono.saturating_since(at);
+        let entry = self.ring.get(place.next);
+        let next = match entry {
+            _ if count > 0 => {
+                let from = age(place.since);
+                place.since = entry.map_or(last, |entry| entry.admitted);
                 Next::Skipped {
-                    count: 1,
-                    from: age,
-                    to: age,
-                    reason: SkipReason::TooLarge,
+                    count,
+                    from,
+                    to: age(last).min(from),
+                    reason,
                 }
-            } else {
-                Next::Event {
-                    object: entry.object.clone(),
-                    offset: entry.offset,
+            }
+            None => return None,
+            Some(entry) => {
+                place.next += 1;
+                place.since = entry.admitted;
+                if entry.object.len() > longest {
+                    let age = age(entry.admitted);
+                    Next::Skipped {
+                        count: 1,
+                        from: age,
+                        to: age,
+                        reason: SkipReason::TooLarge,
+                    }
+                } else {
+                    Next::Event {
+                        object: entry.object.clone(),
+                        offset: entry.offset,
+                    }
                 }
             }
         };
@@ -222,61 +275,6 @@ impl Topic {
             place.counts = true;
         }
         Some((next, self.ring.get(place.next).map(|entry| entry.offset)))
-    }
-
-    /// Whether a publisher may go on at once: every counting reader is at most half a ring behind.
-    fn near_enough(&mut self) -> bool {
-        let half = self.ring.capacity() as u64 / 2;
-        let end = self.ring.end();
-        if end.saturating_sub(self.slowest) > half {
-            self.slowest = self
-                .places
-                .iter()
-                .filter(|p| p.counts)
-                .map(|p| p.next)
-                .min()
-                .unwrap_or(end);
-        }
-        end - self.slowest.min(end) <= half
-    }
-
-    /// Whether the answer to a publication of this topic is given now. When not, it is held.
-    pub(super) fn pace(&mut self, now: Instant, link: LinkId, id: u64, subscribers: u64) -> bool {
-        if now < self.not_held_until || (self.held.is_empty() && self.near_enough()) {
-            return true;
-        }
-        self.held.push_back(Held {
-            link,
-            id,
-            subscribers,
-            until: now.saturating_add(PACE),
-        });
-        false
-    }
-
-    /// The answers that are due: all of them when the readers came near enough, or those that waited in full.
-    pub(super) fn release(&mut self, now: Instant) -> Option<Held> {
-        let oldest = self.held.front()?;
-        if now >= oldest.until {
-            self.not_held_until = now.saturating_add(PACE_REST);
-        } else if now >= self.not_held_until && !self.near_enough() {
-            return None;
-        }
-        self.held.pop_front()
-    }
-
-    /// When the oldest held answer is given anyway.
-    pub(super) fn release_at(&self) -> Option<Instant> {
-        self.held.front().map(|held| held.until)
-    }
-
-    pub(super) fn holds_answers(&self) -> bool {
-        !self.held.is_empty()
-    }
-
-    /// Forgets answers held for a link that has ended.
-    pub(super) fn forget_link(&mut self, link: LinkId) {
-        self.held.retain(|held| held.link != link);
     }
 
     /// Up to when the reader of that place has all there was: the admission of its next entry, or, where that was given up, of the last
@@ -300,15 +298,111 @@ pub(super) fn longest_object(max_frame: u32) -> usize {
     (max_frame as usize).saturating_sub(crate::wire::MAX_HEAD)
 }
 
-/// Topics and what they share.
-pub(super) type Topics = Arena<TopicId, Topic>;
+/// Topics and what their rings take together.
+#[derive(Debug, Default)]
+pub(super) struct Topics {
+    topics: Arena<TopicId, Topic>,
+    /// The rings that hold something, by their bytes.
+    sizes: BTreeSet<(usize, TopicId)>,
+    bytes: usize,
+    gave_up: GaveUp,
+}
 
-/// The ring that takes the most bytes: the one that gives up its oldest when the budget of all rings is spent.
-pub(super) fn largest(topics: &Topics) -> Option<TopicId> {
-    topics
-        .iter()
-        .max_by_key(|(_, topic)| topic.bytes())
-        .map(|(id, _)| id)
+impl Topics {
+    pub(super) fn len(&self) -> usize {
+        self.topics.len()
+    }
+
+    pub(super) fn insert(&mut self, topic: Topic) -> TopicId {
+        self.topics.insert(topic)
+    }
+
+    pub(super) fn get(&self, id: TopicId) -> Option<&Topic> {
+        self.topics.get(id)
+    }
+
+    /// For everything but what a ring holds: see [`Self::change`].
+    pub(super) fn get_mut(&mut self, id: TopicId) -> Option<&mut Topic> {
+        self.topics.get_mut(id)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (TopicId, &Topic)> {
+        self.topics.iter()
+    }
+
+    /// Changes what a ring holds, and keeps its place among the others.
+    pub(super) fn change<R>(
+        &mut self,
+        id: TopicId,
+        change: impl FnOnce(&mut Topic) -> R,
+    ) -> Option<R> {
+        let topic = self.topics.get_mut(id)?;
+        let before = topic.bytes();
+        let result = change(topic);
+        let after = topic.bytes();
+        let gone = core::mem::take(&mut topic.gave_up);
+        self.gave_up.budget += gone.budget;
+        self.gave_up.expired += gone.expired;
+        self.gave_up.overrun += gone.overrun;
+        self.resize(id, before, after);
+        Some(result)
+    }
+
+    fn resize(&mut self, id: TopicId, before: usize, after: usize) {
+        if before == after {
+            return;
+        }
+        self.sizes.remove(&(before, id));
+        if after > 0 {
+            self.sizes.insert((after, id));
+        }
+        self.bytes = self.bytes - before + after;
+    }
+
+    pub(super) fn remove(&mut self, id: TopicId) -> Option<Topic> {
+        let gone = self.topics.remove(id)?;
+        self.resize(id, gone.bytes(), 0);
+        Some(gone)
+    }
+
+    /// Bytes of all rings.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// What all rings have given up.
+    pub(super) fn gave_up(&self) -> GaveUp {
+        self.gave_up
+    }
+
+    /// Gives up the oldest of the largest ring until all rings take at most `most` bytes.
+    pub(super) fn shrink(&mut self, most: usize) {
+        while self.bytes > most
+            && let Some((_, largest)) = self.sizes.last().copied()
+        {
+            self.change(largest, |topic| topic.give_up(SkipReason::Budget));
+        }
+    }
+
+    /// Gives up what has expired at the old end of every ring.
+    pub(super) fn expire(&mut self, wall: WallMs) {
+        let rings: Vec<TopicId> = self.sizes.iter().map(|(_, id)| *id).collect();
+        for id in rings {
+            self.change(id, |topic| topic.expire(wall));
+        }
+    }
+
+    /// Forgets answers held for a link that has ended.
+    pub(super) fn forget_link(&mut self, link: LinkId) {
+        for (_, topic) in self.topics.iter_mut() {
+            topic.forget_link(link);
+        }
+    }
+
+    /// Bytes of its own tables, rings apart.
+    pub(super) fn memory(&self) -> usize {
+        self.topics.memory() + self.sizes.len() * 40
+    }
 }
 
 /// Takes `reader` out of every topic it reads.
