@@ -96,7 +96,7 @@ fn an_entry_of_a_ring_is_read_through_its_last_millisecond_and_not_beyond() {
 }
 
 #[test]
-fn the_ages_of_what_a_reader_lost_are_whole_milliseconds_rounded_up() {
+fn the_ages_of_what_a_reader_lost_are_whole_milliseconds_of_a_window_that_holds_it() {
     let mut limits = StationLimits::default();
     limits.ring_items = 1;
     let mut station = station(StationConfig::new(signer(100)).limits(limits));
@@ -111,7 +111,7 @@ fn the_ages_of_what_a_reader_lost_are_whole_milliseconds_rounded_up() {
         let taken = from.publish(&mut station, at(seq), seq, &object);
         assert_eq!(taken, Ok(Intake::Open));
     }
-    // Its place began with the topic at 1 ms, and what is left was admitted at 2 ms.
+    // Its place began with the topic at 1 ms, when the lost one was admitted.
     let now = Now::new(
         Instant::from_millis(3).saturating_add(Duration::from_micros(1)),
         at(3).wall,

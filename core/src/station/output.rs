@@ -131,7 +131,8 @@ impl Station {
                 to,
                 reason,
             } => {
-                let (from, to) = (topics::age_ms(from), topics::age_ms(to));
+                // The window holds every one of them.
+                let (from, to) = (topics::age_ms(from), to.as_millis() as u64);
                 let skipped = Skipped {
                     id: reader.id,
                     from,
