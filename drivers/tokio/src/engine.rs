@@ -63,6 +63,11 @@ pub(crate) trait Host: Send + Sized + 'static {
     /// A link came, went or was read: there may be room where there was none.
     fn moved(&mut self);
 
+    /// It has so much before it that no link is to be read; [`State::wake_paused`] follows.
+    fn is_busy(&self) -> bool {
+        false
+    }
+
     /// Says goodbye on every link and ends what there is to end.
     fn close(&mut self, now: Now, after: &mut After);
 }

@@ -5,8 +5,9 @@
 //! core's limits; the driver adds no queue of its own.
 //!
 //! A [`Node`] or a [`StationServer`] is one machine of the core behind one mutex that is held for
-//! one call at a time, a task per link and one for the timer. Subscriptions read straight from the
-//! core, so that its bound, its `Lagged` and their place in the stream hold.
+//! one call at a time, a task per link and one for the timer; a node has a few threads beside, which
+//! check signatures ([`NodeBuilder::verify_threads`]). Subscriptions read straight from the core, so
+//! that its bound, its `Lagged` and their place in the stream hold.
 //!
 //! ```
 #![doc = include_str!("../examples/hello.rs")]
@@ -23,6 +24,7 @@ mod publish;
 mod random;
 mod server;
 mod subscription;
+mod verify;
 
 pub use address::AddressError;
 pub use counters::IoCounters;

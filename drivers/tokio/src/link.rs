@@ -11,6 +11,7 @@ use std::io::{ErrorKind, IoSlice};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::BufMut;
 use tidings::Intake;
 use tidings::code::CloseReason;
 use tidings::pump::{LinkIo, Machine};
@@ -24,6 +25,8 @@ use crate::engine::{Host, Life, Seat};
 
 /// How long a closing link may take to write what is left and to hear the other side close.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
+/// Bytes of one read: what a host may have to take on before it can say that it is busy.
+pub(crate) const MOST_READ: usize = 64 * 1024;
 /// Slices in one write.
 const SLICES: usize = 128;
 /// When to look again for a spent budget at the soonest: the engine's next deadline may be for something else.
@@ -48,6 +51,8 @@ struct Task<H: Host> {
     /// Whether there are bytes the machine has not seen.
     fresh: bool,
     intake: Intake,
+    /// The host is busy: what was read waits to be handed in.
+    held: bool,
     /// The machine takes nothing more from this link.
     deaf: bool,
     /// The socket takes nothing more.
@@ -77,6 +82,7 @@ pub(crate) async fn run<H: Host>(seat: Seat<H>, stream: TcpStream, wake: Arc<Not
         wrote: 0,
         fresh: false,
         intake: Intake::Open,
+        held: false,
         deaf: false,
         mute: false,
         readable: false,
@@ -114,7 +120,11 @@ impl<H: Host> Task<H> {
             if wrote > 0 {
                 self.io.wrote(state.host.machine(), now, wrote);
             }
-            if !self.deaf && (fresh || self.intake != Intake::Open) {
+            let waiting = fresh || self.held || self.intake != Intake::Open;
+            self.held = waiting && !self.deaf && state.host.is_busy();
+            if self.held {
+                state.set_paused(link, true);
+            } else if waiting && !self.deaf {
                 match self.io.handle_read(state.host.machine(), now) {
                     Ok(intake) => self.intake = intake,
                     // The machine has queued its goodbye and asked for the link to be closed.
@@ -166,17 +176,25 @@ impl<H: Host> Task<H> {
             return false;
         }
         // What came before the end is the machine's first.
-        self.ended && (self.intake == Intake::Open || self.deaf)
+        self.ended && (self.reads_on() || self.deaf)
+    }
+
+    /// The machine has seen what was read and takes more.
+    fn reads_on(&self) -> bool {
+        self.intake == Intake::Open && !self.held
     }
 
     /// Reads once. True when something came, or the end did.
     fn read(&mut self) -> bool {
         let discard = self.deaf || self.closing.is_some();
-        if self.ended || !self.readable || !(discard || self.intake == Intake::Open) {
+        if self.ended || !self.readable || !(discard || self.reads_on()) {
             return false;
         }
         self.io.reserve();
-        match self.stream.try_read_buf(self.io.input()) {
+        match self
+            .stream
+            .try_read_buf(&mut self.io.input().limit(MOST_READ))
+        {
             Ok(0) => self.ended = true,
             Ok(bytes) => {
                 self.counters.reads += 1;
@@ -232,7 +250,7 @@ impl<H: Host> Task<H> {
     /// Waits for the socket, the engine or a deadline.
     async fn wait(&mut self, look: &Look, wake: &Notify) {
         let discard = self.deaf || self.closing.is_some();
-        let reads = !self.ended && (discard || self.intake == Intake::Open);
+        let reads = !self.ended && (discard || self.reads_on());
         let delayed = self
             .write_at
             .filter(|at| look.pending && Instant::now() < *at);

@@ -2,20 +2,20 @@
 //!
 //! Decides: how a station is dialled. Leaves to others: when (the core's backoff). Believes:
 //! tokio's timer, for a connection attempt. Bounded by: one attempt per configured station at a
-//! time; one waker per subscription; one sender per ticket.
+//! time; one waker per subscription; one sender per ticket; the questions of `verify.rs`.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Waker;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tidings::crypto::{SecretKey, Signer};
 use tidings::{
-    Action, Answer, Client, ClientConfig, ClientLimits, ClientStatus, LinkState, MemoryReport,
-    NodeId, Now, Outcome, Question, Ready, Refused, StationRef, Subscribe, SubscriptionId, Ticket,
-    Verification,
+    Action, Client, ClientConfig, ClientLimits, ClientStatus, LinkState, MemoryReport, NodeId, Now,
+    Outcome, Question, Ready, Refused, StationRef, Subscribe, SubscriptionId, Ticket, Verification,
 };
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::runtime::Handle;
@@ -25,6 +25,7 @@ use tokio::task::AbortHandle;
 use crate::address::StationAddress;
 use crate::clock::Clock;
 use crate::engine::{After, Engine, Host, Life, Tuning};
+use crate::verify::{self, Pool};
 use crate::{AddressError, IoCounters, StartError, Subscription, WaitError, random};
 
 /// How long one address may take to connect.
@@ -41,9 +42,13 @@ pub(crate) struct NodeHost {
     /// A publication was refused for want of room, and nothing has happened since that may have
     /// made some.
     pub(crate) blocked: bool,
+    /// Who checks signatures, where the core does not.
+    pool: Option<Pool>,
     targets: Vec<Vec<SocketAddr>>,
     dials: BTreeMap<StationRef, AbortHandle>,
     closed: bool,
+    /// Threads that are ending, until somebody waits for them.
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl NodeHost {
@@ -53,6 +58,11 @@ impl NodeHost {
             .iter()
             .filter(|link| link.state == LinkState::Up)
             .count()
+    }
+
+    /// A signature of so many bytes was checked. True when links may be read again.
+    pub(crate) fn verified(&mut self, bytes: usize) -> bool {
+        self.pool.as_mut().is_some_and(|pool| pool.answered(bytes))
     }
 }
 
@@ -82,17 +92,11 @@ impl Host for NodeHost {
             Action::Ask {
                 ask,
                 question: Question::Verify(job),
-                ..
+                deadline,
             } => {
-                let engine = Arc::clone(engine);
-                let runtime = engine.runtime.clone();
-                runtime.spawn(async move {
-                    let answer = Answer::Verified(job.run());
-                    // A question past its deadline has been given up by the core.
-                    engine
-                        .with(|state, now| state.host.client.answer(now, ask, answer))
-                        .ok();
-                });
+                if let Some(pool) = &mut self.pool {
+                    pool.push(engine, ask, job, deadline);
+                }
             }
             _ => {}
         }
@@ -102,12 +106,19 @@ impl Host for NodeHost {
         self.blocked = false;
     }
 
+    fn is_busy(&self) -> bool {
+        self.pool.as_ref().is_some_and(Pool::is_busy)
+    }
+
     fn close(&mut self, now: Now, after: &mut After) {
         self.closed = true;
         self.client.close(now);
         std::mem::take(&mut self.dials)
             .into_values()
             .for_each(|attempt| attempt.abort());
+        if let Some(pool) = &mut self.pool {
+            self.threads = pool.close();
+        }
         after
             .wakers
             .extend(std::mem::take(&mut self.readers).into_values());
@@ -157,6 +168,8 @@ async fn connect(target: SocketAddr, tuning: Tuning) -> std::io::Result<TcpStrea
 #[must_use = "nothing runs before `start`"]
 pub struct NodeBuilder {
     config: ClientConfig,
+    limits: ClientLimits,
+    verify_threads: Option<usize>,
     targets: Vec<Vec<SocketAddr>>,
     tuning: Tuning,
 }
@@ -165,6 +178,8 @@ impl NodeBuilder {
     fn new(signer: impl Signer + 'static) -> Self {
         Self {
             config: ClientConfig::new(signer).allow_local(true),
+            limits: ClientLimits::default(),
+            verify_threads: None,
             targets: Vec::new(),
             tuning: Tuning::default(),
         }
@@ -192,7 +207,7 @@ impl NodeBuilder {
 
     /// The bounds. Default: `ClientLimits::default()`.
     pub fn limits(mut self, limits: ClientLimits) -> Self {
-        self.config = self.config.limits(limits);
+        self.limits = limits;
         self
     }
 
@@ -215,11 +230,13 @@ impl NodeBuilder {
         self
     }
 
-    /// Whether arriving signatures are checked in the call that brought them (the default) or in
-    /// tasks of their own, which uses more cores and costs a little more in all. At most
-    /// `ClientLimits::pending_verifications` at once.
-    pub fn verification(mut self, verification: Verification) -> Self {
-        self.config = self.config.verification(verification);
+    /// Threads that check arriving signatures, started when they are first needed, so that the
+    /// rest of the work goes on beside them. With 0 each is checked in the call that brought it.
+    /// Default: one less than there are cores, at most 4; 0 where
+    /// `ClientLimits::pending_verifications` is below 512 or `held_bytes` below 1 MiB, which leave
+    /// no room for it.
+    pub fn verify_threads(mut self, threads: usize) -> Self {
+        self.verify_threads = Some(threads);
         self
     }
 
@@ -239,7 +256,15 @@ impl NodeBuilder {
         if self.targets.is_empty() {
             return Err(StartError::NoStation);
         }
-        let config = self.config.build()?;
+        let threads = self.verify_threads.unwrap_or_else(verify::default_threads);
+        let asked = threads > 0 && verify::suits(&self.limits);
+        let pool = asked.then(|| Pool::new(threads, &self.limits));
+        let verification = match asked {
+            true => Verification::Asked,
+            false => Verification::Here,
+        };
+        let config = self.config.verification(verification).limits(self.limits);
+        let config = config.build()?;
         let (seed, entropy) = random::draw()?;
         let clock = Clock::start();
         let client = Client::new(config, seed, entropy, clock.now());
@@ -249,9 +274,11 @@ impl NodeBuilder {
             readers: BTreeMap::new(),
             tickets: BTreeMap::new(),
             blocked: false,
+            pool,
             targets: self.targets,
             dials: BTreeMap::new(),
             closed: false,
+            threads: Vec::new(),
         };
         let engine = Engine::start(host, clock, runtime, self.tuning);
         // The first `Dial`s wait to be handed out.
@@ -368,8 +395,16 @@ impl Node {
     pub async fn close(&self) {
         self.engine().begin_close();
         self.engine().ended().await;
-        // What is not settled now never will be: its waiters read `Unknown`.
-        self.engine().lock().host.tickets.clear();
+        let threads = {
+            let host = &mut self.engine().lock().host;
+            // What is not settled now never will be: its waiters read `Unknown`.
+            host.tickets.clear();
+            std::mem::take(&mut host.threads)
+        };
+        // Each is at its last signature.
+        for thread in threads {
+            thread.join().ok();
+        }
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine<NodeHost>> {

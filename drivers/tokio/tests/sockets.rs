@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{PATIENCE, fact, key, node, number, numbered, open, realm, station, subscribe, up};
-use tidings::{Publish, Verification};
+use tidings::Publish;
 use tidings_tokio::Node;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -107,9 +107,9 @@ async fn copies_that_race_over_a_slowed_station_are_one_fact() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn signatures_checked_in_other_tasks_change_nothing_else() {
+async fn signatures_checked_by_other_threads_change_nothing_else() {
     let station = station().start().await.unwrap();
-    let asked = node(2, &station).verification(Verification::Asked);
+    let asked = node(2, &station).verify_threads(2);
     let (reader, writer) = (up(asked).await, up(node(3, &station)).await);
     let mut facts = subscribe(&reader, open("sockets/asked")).await;
     let publishing = tokio::spawn(async move {
