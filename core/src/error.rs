@@ -29,6 +29,8 @@ pub enum LinkError {
     HandshakeTimeout,
     /// A subscribe or publish whose id is not above all before it: the other implementation is wrong.
     IdReused,
+    /// Two probes in a row were not answered, or one after this side slept: dial again.
+    LivenessLost,
     /// A link without channel binding where the configuration allows none: use TLS, or allow local links.
     LocalNotAllowed,
     /// A frame without its required keys: the other implementation is wrong.
@@ -57,6 +59,8 @@ pub enum LinkError {
     UnknownId,
     /// No common version of the wire: update the older side.
     UnsupportedVersion,
+    /// Bytes waited for three probe intervals and the transport took none of them: the other side does not read.
+    WriteStalled,
     /// The station is not the one that was dialled: check the address and the expected id.
     WrongStation,
 }
@@ -73,6 +77,7 @@ impl LinkError {
             Self::FrameTooLarge => "frame_too_large",
             Self::HandshakeTimeout => "handshake_timeout",
             Self::IdReused => "id_reused",
+            Self::LivenessLost => "liveness_lost",
             Self::LocalNotAllowed => "local_not_allowed",
             Self::MissingField => "missing_field",
             Self::NoFrameType => "no_frame_type",
@@ -87,6 +92,7 @@ impl LinkError {
             Self::UnknownField => "unknown_field",
             Self::UnknownId => "unknown_id",
             Self::UnsupportedVersion => "unsupported_version",
+            Self::WriteStalled => "write_stalled",
             Self::WrongStation => "wrong_station",
         }
     }
@@ -95,6 +101,8 @@ impl LinkError {
     pub const fn code(self) -> CloseReason {
         match self {
             Self::HandshakeTimeout => CloseReason::HandshakeTimeout,
+            Self::LivenessLost => CloseReason::LivenessLost,
+            Self::WriteStalled => CloseReason::SlowReader,
             Self::BadKeyForm
             | Self::LocalNotAllowed
             | Self::OwnLink

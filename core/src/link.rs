@@ -1,34 +1,44 @@
-//! One link: the handshake and the whole-frame rule.
+//! One link: the handshake, liveness and the whole-frame rule.
 //!
-//! Decides: whether the other side is who it says (WIRE.md section 8). Leaves to others: what frames mean once the link is up, liveness,
-//! sockets. Believes: the monotonic clock for its two deadlines; the wall is only told. Bounded by: 30 s, 4096 bytes per handshake frame,
-//! about a kilobyte of state; nothing here allocates.
+//! Decides: whether the other side is who it says (WIRE.md section 8) and whether it still answers. Leaves to others: what frames mean
+//! once the link is up, sockets. Believes: the monotonic clock for its deadlines; the wall is only told. Bounded by: 30 s, 4096 bytes per
+//! handshake frame, one probe at a time, about a kilobyte of state; nothing here allocates.
 //!
 //! - *Getters*: [`is_up`](Link::is_up), [`peer`](Link::peer), [`frame_cap`](Link::frame_cap), [`phase`](Link::phase),
-//!   [`error`](Link::error), [`poll_timeout`](Link::poll_timeout).
-//! - *Inputs*: [`handle_frame`](Link::handle_frame) until the link is up, [`handle_partial`](Link::handle_partial),
-//!   [`handle_paused`](Link::handle_paused), [`handle_timeout`](Link::handle_timeout).
+//!   [`error`](Link::error), [`answered`](Link::answered), [`probes`](Link::probes), [`poll_timeout`](Link::poll_timeout).
+//! - *Inputs*: [`handle_frame`](Link::handle_frame) until the link is up, [`handle_pong`](Link::handle_pong) after it,
+//!   [`handle_partial`](Link::handle_partial), [`handle_paused`](Link::handle_paused), [`handle_queued`](Link::handle_queued),
+//!   [`handle_written`](Link::handle_written), [`handle_suspect`](Link::handle_suspect), [`handle_timeout`](Link::handle_timeout).
 //! - *Commands*: [`admit`](Link::admit) and [`refuse`](Link::refuse) on the answering side, [`fail`](Link::fail).
 //! - *Outputs*: [`poll_transmit`](Link::poll_transmit).
 //!
 //! Any error is the link's end; it repeats it. What [`poll_transmit`](Link::poll_transmit) still holds then (a refusal) is worth sending.
+//!
+//! Every input may leave a probe in [`poll_transmit`](Link::poll_transmit). An owner counts the frames it writes itself with
+//! [`handle_queued`](Link::handle_queued), in their order with those of the link.
 
 mod exporter;
+mod live;
 mod peer;
+mod probe;
 mod proof;
 mod watch;
+mod writes;
 
 pub use exporter::{EXPORTER_LABEL, exporter_context};
 pub use peer::{Binding, LinkSettings, Peer, Step};
+use probe::Probe;
+pub use probe::{Answered, PROBE_EVERY, PROBE_EVERY_MAX, PROBE_EVERY_MIN, Probes};
 use proof::{BodyHash, Side, Transcript, hash_body, hash_frame};
 use watch::FrameWatch;
+use writes::Writes;
 
 use crate::code::HandshakeRefusal;
 use crate::crypto::{PublicKey, Signer};
 use crate::wire::cbor::Sink;
 use crate::wire::{
     Challenge, Connect, Frame, HANDSHAKE_CAP, Hello, MAX_MAX_FRAME, MIN_MAX_FRAME, NUMBER_LIMIT,
-    Opener, Phase, Role, VERSION,
+    Opener, PREFIX, Phase, Role, VERSION,
 };
 use crate::{Duration, Instant, LinkError, NodeId, Now, WallMs, soonest};
 
@@ -45,6 +55,10 @@ pub struct Link {
     state: State,
     deadline: Option<Instant>,
     watch: FrameWatch,
+    writes: Writes,
+    probe: Probe,
+    /// The time it was last told.
+    clock: Instant,
     /// At most two frames of a handshake go out of one side.
     outgoing: [Option<Outgoing>; 2],
 }
@@ -138,13 +152,16 @@ impl Link {
         settings.capabilities %= NUMBER_LIMIT;
         Ok(Self {
             id: NodeId::of_key(settings.profile.name(), &settings.key),
-            settings,
             binding,
             nonce,
             state,
             deadline: Some(now.saturating_add(HANDSHAKE_TIMEOUT)),
             watch: FrameWatch::default(),
+            writes: Writes::default(),
+            probe: Probe::new(settings.probe_every),
+            clock: now,
             outgoing: [None; 2],
+            settings,
         })
     }
 
@@ -290,9 +307,14 @@ impl Link {
             return Err(LinkError::ProofInvalid);
         }
         let peer = peer.clone();
-        self.state = State::Up(peer.clone());
-        self.deadline = None;
+        self.rise(peer.clone());
         Ok(Step::Established(peer))
+    }
+
+    fn rise(&mut self, peer: Peer) {
+        self.state = State::Up(peer);
+        self.deadline = None;
+        self.probe.start(self.clock);
     }
 
     fn decode_key(&self, profile: &str, key: &[u8; 32]) -> Result<PublicKey, LinkError> {
@@ -326,8 +348,7 @@ impl Link {
         let Ok(proof) = transcript.sign_hello(connect, signer) else {
             return Err(self.fail(LinkError::SignerFailed));
         };
-        self.state = State::Up(peer.clone());
-        self.deadline = None;
+        self.rise(peer.clone());
         self.send(Outgoing::Hello { proof });
         Ok(())
     }
@@ -354,6 +375,7 @@ impl Link {
         self.state = State::Failed(error);
         self.deadline = None;
         self.watch = FrameWatch::default();
+        self.probe.stop();
         error
     }
 
@@ -365,9 +387,11 @@ impl Link {
         }
     }
 
-    /// Says whether this side has stopped reading; meanwhile the whole-frame rule's clock stands still.
+    /// Says whether this side has stopped reading; meanwhile the clocks of the whole-frame rule and of the probe stand still.
     pub fn handle_paused(&mut self, now: Instant, paused: bool) {
         self.watch.handle_paused(now, paused);
+        self.probe.pause(now, paused);
+        self.writes.look(now);
     }
 
     /// Ends the link when a deadline has come.
@@ -376,30 +400,51 @@ impl Link {
     /// What ended the link, now or before.
     pub fn handle_timeout(&mut self, now: Instant) -> Result<(), LinkError> {
         let due = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
+        self.clock = now;
+        self.writes.look(now);
+        let over = due(self.probe.deadline());
         if let Some(error) = self.error() {
-            Err(error)
+            return Err(error);
         } else if due(self.deadline) {
-            Err(self.fail(LinkError::HandshakeTimeout))
+            return Err(self.fail(LinkError::HandshakeTimeout));
         } else if due(self.watch.deadline()) {
-            Err(self.fail(LinkError::FrameTimeout))
-        } else {
-            Ok(())
+            return Err(self.fail(LinkError::FrameTimeout));
+        } else if due(self.stuck_deadline()) {
+            return Err(self.fail(LinkError::WriteStalled));
+        } else if over {
+            if !self.probe.expire() {
+                return Err(self.fail(LinkError::LivenessLost));
+            }
+            self.writes.wait(now);
         }
+        Ok(())
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        soonest(self.deadline, self.watch.deadline())
+        let handshake = soonest(self.deadline, self.watch.deadline());
+        soonest(handshake, self.liveness_deadline())
     }
 
-    /// Appends the next frame of the handshake, length and body, and says whether there was one.
+    /// Appends the next frame of the handshake or a probe, length and body, and says whether there was one.
     pub fn poll_transmit(&mut self, out: &mut impl Sink) -> bool {
+        let mut put = |frame: Frame<'_>| {
+            frame.encode_framed_to(out);
+            PREFIX + frame.encoded_len()
+        };
         let [first, second] = &mut self.outgoing;
-        let Some(outgoing) = first.take() else {
+        if let Some(outgoing) = first.take() {
+            *first = second.take();
+            let bytes = self.outgoing_frame(outgoing, put);
+            self.writes.queue(bytes);
+            return true;
+        }
+        let Some(number) = self.probe.due() else {
             return false;
         };
-        *first = second.take();
-        self.outgoing_frame(outgoing, |frame| frame.encode_framed_to(out));
+        let bytes = put(Frame::Ping(&self.probe_nonce(number)));
+        self.writes.queue(bytes);
+        self.probe.sent(self.writes.queued());
         true
     }
 
@@ -409,7 +454,7 @@ impl Link {
         *free = Some(outgoing);
     }
 
-    fn outgoing_frame(&self, outgoing: Outgoing, with: impl FnOnce(Frame<'_>)) {
+    fn outgoing_frame<R>(&self, outgoing: Outgoing, with: impl FnOnce(Frame<'_>) -> R) -> R {
         match outgoing {
             Outgoing::Opener => with(OPENER),
             Outgoing::Challenge { wall } => self.challenge(wall, with),

@@ -1,7 +1,8 @@
 //! This side of one link, as both large machines keep it: the frame that comes next, what goes first, the deadline in their index.
 //!
-//! Decides: when a link is not read, which answers go before everything else, what an end leaves to be written. Leaves to others: what
-//! frames mean, and the index of deadlines: every change of it is a returned value. Believes: mono. Bounded by: the answers allowed.
+//! Decides: when a link is not read, which answers go before everything else, what an end leaves to be written, when the clocks say that
+//! this side slept. Leaves to others: what frames mean, and the index of deadlines: every change of it is a returned value. Believes: mono;
+//! the wall is told, and compared with it. Bounded by: the answers allowed.
 
 use alloc::vec::Vec;
 
@@ -10,12 +11,26 @@ use bytes::BytesMut;
 use crate::action::Intake;
 use crate::code::CloseReason;
 use crate::error::LinkError;
-use crate::link::{Link, Peer};
-use crate::time::{Duration, Instant};
+use crate::link::{Answered, Link, Peer, Probes};
+use crate::time::{Duration, Instant, Now};
 use crate::wire::{Frame, Goodbye, Split, next_frame};
 
 /// What went out once does not keep more room than this.
 const KEPT: usize = 64 * 1024;
+
+/// By how much the two clocks may part between two inputs, and by how much a deadline may be missed, before this side is thought to have
+/// slept.
+const SLEPT: Duration = Duration::from_secs(10);
+
+/// Whether this side slept between two inputs: the wall went on and mono did not, or both did and the deadline that was `due` is long past.
+/// A step of the wall looks the same.
+pub(crate) fn slept(before: Now, now: Now, due: impl FnOnce() -> Option<Instant>) -> bool {
+    let waited = now.mono.saturating_since(before.mono);
+    let wall = now.wall.since(before.wall);
+    let apart = wall.abs_diff(i64::try_from(waited.as_millis()).unwrap_or(i64::MAX));
+    u128::from(apart) > SLEPT.as_millis()
+        || waited > SLEPT && due().is_some_and(|due| now.mono.saturating_since(due) > SLEPT)
+}
 
 /// What is at the front of a read buffer.
 #[derive(Debug)]
@@ -42,13 +57,16 @@ pub(crate) struct Side {
     closed: bool,
     /// The deadline in the owner's index.
     armed: Option<Instant>,
+    /// When it was last read, and since when it is what it is.
+    heard: Option<Now>,
+    since: Now,
     /// How long it was not read, and since when it is not.
     unread: Duration,
     unread_since: Option<Instant>,
 }
 
 impl Side {
-    pub(crate) fn new(link: Link) -> Self {
+    pub(crate) fn new(now: Now, link: Link) -> Self {
         let mut side = Self {
             link,
             first: Vec::new(),
@@ -56,6 +74,8 @@ impl Side {
             ready: false,
             closed: false,
             armed: None,
+            heard: None,
+            since: now,
             unread: Duration::ZERO,
             unread_since: None,
         };
@@ -86,7 +106,7 @@ impl Side {
     /// The frame at the front of `input`, unless the link ended, its peer does not read `answers` answers, or the owner has `held` it.
     pub(crate) fn next<'a>(
         &mut self,
-        now: Instant,
+        now: Now,
         held: bool,
         answers: usize,
         input: &'a mut BytesMut,
@@ -96,18 +116,19 @@ impl Side {
             return self.link.error().map_or(Ok(Next::Stop(Intake::Open)), Err);
         }
         let paused = held || self.answers >= answers;
-        self.pause(now, paused);
+        self.pause(now.mono, paused);
         if paused {
             return Ok(Next::Stop(Intake::Paused));
         }
         let buffered = input.len();
         match next_frame(input, self.link.frame_cap())? {
             Split::Frame { body, taken } => {
-                self.link.handle_partial(now, false);
+                self.heard = Some(now);
+                self.link.handle_partial(now.mono, false);
                 Ok(Next::Frame { body, taken })
             }
             Split::More(missing) => {
-                self.link.handle_partial(now, buffered > 0);
+                self.link.handle_partial(now.mono, buffered > 0);
                 Ok(Next::More {
                     whole: buffered + missing,
                 })
@@ -131,17 +152,64 @@ impl Side {
         self.unread.saturating_add(current.unwrap_or_default())
     }
 
-    /// Queues what the handshake has to say.
+    /// Queues what the link itself has to say.
     pub(crate) fn queue_handshake(&mut self) {
         while self.link.poll_transmit(&mut self.first) {}
+    }
+
+    /// The handshake is over.
+    pub(crate) fn rise(&mut self, now: Now) {
+        self.since = now;
     }
 
     /// Queues an answer.
     pub(crate) fn answer(&mut self, frame: &Frame<'_>) {
         if !self.closed {
+            let before = self.first.len();
             frame.encode_framed(&mut self.first);
+            self.link.handle_queued(self.first.len() - before);
             self.answers += 1;
         }
+    }
+
+    /// So many bytes that are not in `first` were handed out.
+    pub(crate) fn handed(&mut self, bytes: usize) {
+        self.link.handle_queued(bytes);
+    }
+
+    /// The transport took so many bytes. True when the link's deadline is to be looked at.
+    pub(crate) fn written(&mut self, now: Now, bytes: usize) -> bool {
+        let waited = self.link.probe_waits();
+        self.link.handle_written(now, bytes);
+        waited && !self.link.probe_waits()
+    }
+
+    /// Probes the other side at once.
+    pub(crate) fn suspect(&mut self, now: Instant) {
+        if self.is_live() {
+            self.link.handle_suspect(now);
+            self.queue_handshake();
+        }
+    }
+
+    /// When a frame was last taken off it.
+    pub(crate) fn heard(&self) -> Option<Now> {
+        self.heard
+    }
+
+    /// Since when it is what it is: begun, up.
+    pub(crate) fn since(&self) -> Now {
+        self.since
+    }
+
+    /// The last probe that was answered.
+    pub(crate) fn answered(&self) -> Option<Answered> {
+        self.link.answered()
+    }
+
+    /// Counts of its probes.
+    pub(crate) fn probes(&self) -> Probes {
+        self.link.probes()
     }
 
     /// Moves what goes first to `out`; false when there is nothing.
@@ -171,9 +239,12 @@ impl Side {
 
     /// Ends the link itself for a fault found here. What to say in the goodbye, where the other side can read one.
     pub(crate) fn fail(&mut self, error: LinkError) -> Option<&'static str> {
-        // The link finds a frame that is not whole in time by itself, and has failed by now. The handshake's own deadline comes first, so it
-        // was up.
-        let goodbye = self.link.is_up() || error == LinkError::FrameTimeout;
+        // The link finds these by itself, and has failed by now. The handshake's own deadline comes first, so it was up.
+        let late = matches!(
+            error,
+            LinkError::FrameTimeout | LinkError::LivenessLost | LinkError::WriteStalled
+        );
+        let goodbye = self.link.is_up() || late;
         self.link.fail(error);
         self.queue_handshake();
         goodbye.then_some(error.text())
@@ -203,7 +274,9 @@ impl Side {
     /// The deadline in the index has come.
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> Result<(), LinkError> {
         self.armed = None;
-        self.link.handle_timeout(now)
+        self.link.handle_timeout(now)?;
+        self.queue_handshake();
+        Ok(())
     }
 
     pub(crate) fn memory(&self) -> usize {

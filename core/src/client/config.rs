@@ -10,6 +10,7 @@ use crate::NodeId;
 use crate::action::StationRef;
 use crate::crypto::Signer;
 use crate::limits::ClientLimits;
+use crate::link::{PROBE_EVERY, PROBE_EVERY_MAX, PROBE_EVERY_MIN};
 use crate::refusal::ConfigError;
 use crate::wire::{DEFAULT_MAX_FRAME, MAX_MAX_FRAME, MIN_MAX_FRAME};
 
@@ -33,6 +34,7 @@ pub struct ClientConfig {
     pub(crate) replication_factor: usize,
     pub(crate) order_timeout: Duration,
     pub(crate) max_frame: u32,
+    pub(crate) probe_every: Duration,
     pub(crate) verification: Verification,
     pub(crate) last_epoch: u64,
     pub(crate) limits: ClientLimits,
@@ -57,6 +59,7 @@ impl ClientConfig {
             replication_factor: 2,
             order_timeout: Duration::from_millis(250),
             max_frame: DEFAULT_MAX_FRAME,
+            probe_every: PROBE_EVERY,
             verification: Verification::Here,
             last_epoch: 0,
             limits: ClientLimits::default(),
@@ -118,6 +121,14 @@ impl ClientConfig {
         self
     }
 
+    /// How often the other side of each link is asked whether it is there, and how long its answer is waited for; two that are missed end
+    /// the link. Default 30 s, 1 s to 1 h.
+    #[must_use]
+    pub fn probe_every(mut self, every: Duration) -> Self {
+        self.probe_every = every;
+        self
+    }
+
     /// The bounds.
     #[must_use]
     pub fn limits(mut self, limits: ClientLimits) -> Self {
@@ -143,6 +154,9 @@ impl ClientConfig {
         }
         if !(MIN_MAX_FRAME..=MAX_MAX_FRAME).contains(&self.max_frame) {
             return refuse("max_frame", "512 to 16777215 bytes");
+        }
+        if !(PROBE_EVERY_MIN..=PROBE_EVERY_MAX).contains(&self.probe_every) {
+            return refuse("probe_every", "1 s to 1 h");
         }
         let at_least_one = [
             ("limits.links", limits.links),

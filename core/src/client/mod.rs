@@ -42,6 +42,7 @@ use crate::inbound::dedup::{self, HeapDedup};
 use crate::inbound::lane::Resting;
 use crate::publishers::Publishers;
 use crate::rng::{Entropy, Rng, Seed};
+use crate::side::slept;
 use crate::table::HeapTable;
 use crate::tags::Tags;
 use crate::time::{Instant, Now};
@@ -112,7 +113,7 @@ impl Client {
         let stations = config
             .stations
             .iter()
-            .map(|pin| Dialled::new(*pin))
+            .map(|pin| Dialled::new(*pin, now))
             .collect();
         let questions = match config.verification {
             Verification::Asked => limits.pending_verifications,
@@ -171,9 +172,13 @@ impl Client {
         self.config.signer.0.profile()
     }
 
-    /// Clamps a clock that went back and remembers the time for outputs, which take none.
+    /// Clamps a clock that went back, remembers the time for outputs, which take none, and probes every link when this side slept.
     fn at(&mut self, now: Now) -> Now {
-        self.now = Now::new(now.mono.max(self.now.mono), now.wall);
+        let before = self.now;
+        self.now = Now::new(now.mono.max(before.mono), now.wall);
+        if slept(before, self.now, || self.poll_timeout()) {
+            self.suspect_all(self.now);
+        }
         self.now
     }
 

@@ -11,7 +11,7 @@ use bytes::{Buf, Bytes, BytesMut};
 
 use super::timers::Timer;
 use super::{Client, WireId};
-use crate::action::{Action, Intake, LinkEvent, StationRef, Transmit};
+use crate::action::{Action, Intake, LinkEvent, Ready, StationRef, Transmit};
 use crate::code::CloseReason;
 use crate::error::LinkError;
 use crate::link::{Binding, Link, LinkSettings, Step};
@@ -35,18 +35,24 @@ pub(super) struct Dialled {
     pub(super) link: Option<LinkId>,
     wait: Duration,
     pub(super) retry_at: Option<Instant>,
+    /// Since when it waits or is being dialled.
+    pub(super) since: Now,
+    /// Links to it that came up.
+    pub(super) links: u64,
     pub(super) last_end: Option<CloseReason>,
     pub(super) last_error: Option<LinkError>,
 }
 
 impl Dialled {
-    pub(super) fn new(pin: Option<NodeId>) -> Self {
+    pub(super) fn new(pin: Option<NodeId>, now: Now) -> Self {
         Self {
             pin,
             dialling: false,
             link: None,
             wait: REDIAL_MIN,
             retry_at: None,
+            since: now,
+            links: 0,
             last_end: None,
             last_error: None,
         }
@@ -76,9 +82,6 @@ pub(super) struct NodeSide {
     pub(super) queue: VecDeque<Out>,
     /// Publications handed out, by the byte count at which they are written.
     pub(super) marks: VecDeque<(u64, Ticket)>,
-    /// Bytes handed out, and those of them the transport took.
-    handed: u64,
-    written: u64,
 }
 
 impl NodeSide {
@@ -133,6 +136,7 @@ impl Client {
         }
         dialled.dialling = true;
         dialled.retry_at = None;
+        dialled.since = self.now;
         self.actions.push_back(Action::Dial { station });
     }
 
@@ -150,6 +154,7 @@ impl Client {
         dialled.wait = Duration::from_millis(wait).min(REDIAL_MAX);
         let at = now.mono.saturating_add(dialled.wait);
         dialled.retry_at = Some(at);
+        dialled.since = now;
         self.timers.insert((at, Timer::Dial(station)));
     }
 
@@ -196,21 +201,20 @@ impl Client {
         let settings = LinkSettings {
             max_frame: self.config.max_frame,
             allow_local: self.config.allow_local,
+            probe_every: self.config.probe_every,
             ..LinkSettings::new(signer.profile(), signer.public_key(), Role::Node)
         };
         let nonce = self.entropy.draw();
         let link = Link::dial(now.mono, settings, dialled.pin, binding, nonce)
             .map_err(|_| Misuse::LocalNotAllowed)?;
         let id = self.links.insert(NodeSide {
-            base: Side::new(link),
+            base: Side::new(now, link),
             station,
             wires: BTreeMap::new(),
             last_id: 0,
             unanswered: BTreeMap::new(),
             queue: VecDeque::new(),
             marks: VecDeque::new(),
-            handed: 0,
-            written: 0,
         });
         dialled.dialling = false;
         dialled.link = Some(id);
@@ -286,10 +290,7 @@ impl Client {
                 return Ok(Intake::Open);
             };
             let answers = self.config.limits.answers;
-            let (body, taken) = match side
-                .base
-                .next(now.mono, feeds_full_stream, answers, input)?
-            {
+            let (body, taken) = match side.base.next(now, feeds_full_stream, answers, input)? {
                 Next::Frame { body, taken } => (body, taken),
                 Next::More { .. } => return Ok(Intake::Open),
                 Next::Stop(intake) => return Ok(intake),
@@ -314,9 +315,11 @@ impl Client {
             .handle_frame(now, body, &*self.config.signer.0);
         side.base.queue_handshake();
         if let Step::Established(_) = step? {
+            side.base.rise(now);
             let station = side.station;
             if let Some(dialled) = self.stations.get_mut(usize::from(station.0)) {
                 dialled.wait = REDIAL_MIN;
+                dialled.links += 1;
                 dialled.last_error = None;
             }
             self.link_up(now, link);
@@ -333,6 +336,11 @@ impl Client {
                     side.base.answer(&Frame::Pong(nonce));
                 }
             }
+            Frame::Pong(nonce) => {
+                if let Some(side) = self.links.get_mut(link) {
+                    self.counts.stray_pongs += u64::from(!side.base.link.handle_pong(now, nonce));
+                }
+            }
             Frame::Progress(progress) => self.handle_progress(now, link, &progress)?,
             Frame::Published(published) => self.handle_published(link, &published)?,
             Frame::Refused(refused) => self.handle_refused(now, link, &refused)?,
@@ -343,9 +351,8 @@ impl Client {
             | Frame::Publish(_)
             | Frame::Subscribe(_)
             | Frame::Unsubscribe(_) => return Err(LinkError::UnexpectedFrame),
-            Frame::Unknown(_) => self.counts.unknown_frames += 1,
-            // An answer to a probe this node did not send.
-            _ => self.counts.unasked_frames += 1,
+            // Frames of a handshake are refused before; what is left is unknown.
+            _ => self.counts.unknown_frames += 1,
         }
         Ok(())
     }
@@ -416,19 +423,21 @@ impl Client {
 
     /// The transport took so many bytes.
     pub fn handle_written(&mut self, now: Now, link: LinkId, bytes: usize) {
-        self.at(now);
+        let now = self.at(now);
         let Some(side) = self.links.get_mut(link) else {
             return;
         };
-        // More than was handed out is not believed.
-        side.written = side.written.saturating_add(bytes as u64).min(side.handed);
-        let written = side.written;
+        let probed = side.base.written(now, bytes);
+        let written = side.base.link.written();
         let mut taken = Vec::new();
         while side.marks.front().is_some_and(|(mark, _)| *mark <= written) {
             taken.extend(side.marks.pop_front().map(|(_, ticket)| ticket));
         }
         for ticket in taken {
             self.bytes_taken(ticket);
+        }
+        if probed {
+            self.arm_link(link);
         }
     }
 
@@ -438,7 +447,6 @@ impl Client {
         let side = self.links.get_mut(link)?;
         if side.base.take_first(out) {
             let head = out.len() - before;
-            side.handed += head as u64;
             return Some(Transmit {
                 head,
                 body: Bytes::new(),
@@ -462,9 +470,9 @@ impl Client {
                 }
             };
             let head = out.len() - before;
-            side.handed += (head + body.len()) as u64;
+            side.base.handed(head + body.len());
             side.marks
-                .extend(ticket.map(|ticket| (side.handed, ticket)));
+                .extend(ticket.map(|ticket| (side.base.link.queued(), ticket)));
             return Some(Transmit {
                 head,
                 body,
@@ -492,6 +500,24 @@ impl Client {
         match side.base.handle_timeout(now.mono) {
             Ok(()) => self.arm_link(link),
             Err(error) => self.fail_link(now, link, error),
+        }
+        self.raise(link);
+    }
+
+    /// The clocks say that this side slept: every station is asked at once whether it is still there.
+    pub(super) fn suspect_all(&mut self, now: Now) {
+        self.counts.clock_jumps += 1;
+        for (link, side) in self.links.iter_mut() {
+            side.base.suspect(now.mono);
+            if let Some((armed, at)) = side.base.rearm() {
+                if let Some(armed) = armed {
+                    self.timers.remove(&(armed, Timer::Link(link)));
+                }
+                self.timers.insert((at, Timer::Link(link)));
+            }
+            if side.take_ready() {
+                self.actions.push_back(Action::Ready(Ready::Link(link)));
+            }
         }
     }
 }

@@ -10,15 +10,18 @@ use crate::code::{CloseReason, SubscribeRefusal};
 use crate::counters::FaultCounts;
 use crate::error::LinkError;
 use crate::limits::MemoryReport;
-use crate::time::Instant;
+use crate::link::Probes;
+use crate::time::{Duration, Instant, WallMs};
 use crate::{LinkId, NodeId, SubscriptionId};
 
 /// Counters since the node started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
+    pub(super) clock_jumps: u64,
     pub(super) dials_failed: u64,
     pub(super) dropped: u64,
     pub(super) links_failed: u64,
+    pub(super) stray_pongs: u64,
     pub(super) unasked_frames: u64,
     pub(super) unknown_frames: u64,
 }
@@ -52,8 +55,18 @@ pub struct LinkStatus {
     pub state: LinkState,
     /// Who is at the other end.
     pub peer: Option<NodeId>,
+    /// Since when its state is what it is.
+    pub since: WallMs,
+    /// When a frame was last taken off the link; `None` before the first.
+    pub heard: Option<WallMs>,
+    /// How long the answer to the last answered probe took.
+    pub round_trip: Option<Duration>,
+    /// Counts of the link's probes.
+    pub probes: Probes,
     /// Publications it has not answered.
     pub unanswered: usize,
+    /// Links to this station that came up so far.
+    pub links: u64,
     /// Why the last link to it ended.
     pub last_end: Option<CloseReason>,
     /// The fine reason, when this side found one.
@@ -120,7 +133,14 @@ impl Client {
                     (None, None) => LinkState::Dialling,
                 },
                 peer: side.and_then(|side| side.base.peer()).map(|peer| peer.id),
+                since: side.map_or(dialled.since, |side| side.base.since()).wall,
+                heard: side.and_then(|side| side.base.heard()).map(|at| at.wall),
+                round_trip: side
+                    .and_then(|side| side.base.answered())
+                    .map(|answered| answered.round_trip()),
+                probes: side.map_or_else(Probes::default, |side| side.base.probes()),
                 unanswered: side.map_or(0, |side| side.unanswered.len()),
+                links: dialled.links,
                 last_end: dialled.last_end,
                 last_error: dialled.last_error,
             }
@@ -134,9 +154,11 @@ impl Client {
             dedup_fill: self.dedup.fill(),
             faults: self.faults.clone(),
             counters: alloc::vec![
+                ("clock_jumps", counts.clock_jumps),
                 ("dials_failed", counts.dials_failed),
                 ("dropped", counts.dropped),
                 ("links_failed", counts.links_failed),
+                ("stray_pongs", counts.stray_pongs),
                 ("unasked_frames", counts.unasked_frames),
                 ("unknown_frames", counts.unknown_frames),
             ],

@@ -4,7 +4,7 @@
 
 use crate::crypto::{Profile, PublicKey};
 use crate::wire::Role;
-use crate::{NodeId, WallMs};
+use crate::{Duration, NodeId, WallMs};
 
 /// What ties a link to the channel under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +33,13 @@ pub struct LinkSettings {
     pub mesh: Option<[u8; 32]>,
     /// Whether [`Binding::Local`] is allowed.
     pub allow_local: bool,
+    /// How often the other side is probed, and how long its answer is waited for; brought into 1 s ..= 1 h.
+    pub probe_every: Duration,
 }
 
 impl LinkSettings {
-    /// Settings with everything but profile, key and role at its default: no capabilities, 1 MiB frames, no mesh, no local links.
+    /// Settings with everything but profile, key and role at its default: no capabilities, 1 MiB frames, no mesh, no local
+    /// links, a probe every 30 s.
     pub const fn new(profile: Profile, key: [u8; 32], role: Role) -> Self {
         Self {
             profile,
@@ -46,6 +49,7 @@ impl LinkSettings {
             max_frame: crate::wire::DEFAULT_MAX_FRAME,
             mesh: None,
             allow_local: false,
+            probe_every: super::PROBE_EVERY,
         }
     }
 }

@@ -1,3 +1,5 @@
+mod live;
+
 use std::vec::Vec;
 
 use super::*;
@@ -15,6 +17,7 @@ fn key(byte: u8) -> SecretKey {
 fn settings(key: &SecretKey, role: Role) -> LinkSettings {
     let mut settings = LinkSettings::new(Profile::ED25519, key.public_key(), role);
     settings.max_frame = 65_536;
+    settings.probe_every = PROBE_EVERY_MAX;
     settings
 }
 
@@ -34,6 +37,7 @@ fn sent(link: &mut Link) -> Option<Vec<u8>> {
     if !link.poll_transmit(&mut out) {
         return None;
     }
+    link.handle_written(NOW, out.len());
     match next_frame(&out, HANDSHAKE_CAP) {
         Ok(Split::Frame { body, taken }) if taken == out.len() => Some(body.to_vec()),
         other => panic!("{other:?}"),
@@ -82,7 +86,8 @@ fn both_sides_learn_who_the_other_is() {
     assert_eq!(a.peer(), Some(&node));
     assert!(d.is_up() && a.is_up());
     assert_eq!((d.frame_cap(), a.frame_cap()), (65_536, 65_536));
-    assert_eq!((d.poll_timeout(), a.poll_timeout()), (None, None));
+    let probe = Some(NOW.mono.saturating_add(PROBE_EVERY_MAX));
+    assert_eq!((d.poll_timeout(), a.poll_timeout()), (probe, probe));
     assert_eq!(sent(&mut d), None);
     assert_eq!(sent(&mut a), None);
 }

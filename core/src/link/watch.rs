@@ -1,4 +1,4 @@
-//! How long a frame has been on its way.
+//! Time that stands still while this side does not read, and how long a frame has been on its way.
 //!
 //! Decides: when a frame has taken too long. Leaves to others: reading and writing. Believes: the monotonic clock. Bounded by: a few words.
 
@@ -7,18 +7,41 @@ use crate::{Duration, Instant};
 /// How long a frame may be on its way once its first byte is here.
 pub(super) const FRAME_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// So much time, less what passed while it was not stopped.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Countdown {
+    left: Duration,
+    /// `None` while stopped.
+    since: Option<Instant>,
+}
+
+impl Countdown {
+    pub(super) fn new(now: Instant, left: Duration, stopped: bool) -> Self {
+        Self {
+            left,
+            since: (!stopped).then_some(now),
+        }
+    }
+
+    pub(super) fn stop(&mut self, now: Instant, stopped: bool) {
+        if !stopped {
+            self.since.get_or_insert(now);
+        } else if let Some(since) = self.since.take() {
+            self.left = self.left.saturating_sub(now.saturating_since(since));
+        }
+    }
+
+    /// When it is over, unless it is stopped.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        Some(self.since?.saturating_add(self.left))
+    }
+}
+
 /// The whole-frame rule: its clock stands still while this side does not read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FrameWatch {
-    partial: Option<Partial>,
+    partial: Option<Countdown>,
     paused: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Partial {
-    left: Duration,
-    /// `None` while paused.
-    since: Option<Instant>,
 }
 
 impl FrameWatch {
@@ -26,28 +49,18 @@ impl FrameWatch {
         if !present {
             self.partial = None;
         } else if self.partial.is_none() {
-            self.partial = Some(Partial {
-                left: FRAME_TIMEOUT,
-                since: (!self.paused).then_some(now),
-            });
+            self.partial = Some(Countdown::new(now, FRAME_TIMEOUT, self.paused));
         }
     }
 
     pub(super) fn handle_paused(&mut self, now: Instant, paused: bool) {
         self.paused = paused;
         if let Some(partial) = &mut self.partial {
-            if paused {
-                if let Some(since) = partial.since.take() {
-                    partial.left = partial.left.saturating_sub(now.saturating_since(since));
-                }
-            } else if partial.since.is_none() {
-                partial.since = Some(now);
-            }
+            partial.stop(now, paused);
         }
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let partial = self.partial?;
-        Some(partial.since?.saturating_add(partial.left))
+        self.partial?.deadline()
     }
 }

@@ -5,10 +5,12 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use crate::client::SignerBox;
 use crate::crypto::Signer;
 use crate::limits::StationLimits;
+use crate::link::{PROBE_EVERY, PROBE_EVERY_MAX, PROBE_EVERY_MIN};
 use crate::refusal::ConfigError;
 use crate::wire::{DEFAULT_MAX_FRAME, MAX_HEAD, MAX_MAX_FRAME, MIN_MAX_FRAME};
 use crate::{NodeId, RealmId};
@@ -19,6 +21,7 @@ pub struct StationConfig {
     pub(crate) signer: SignerBox,
     pub(crate) allow_local: bool,
     pub(crate) max_frame: u32,
+    pub(crate) probe_every: Duration,
     pub(crate) pinned: Vec<RealmId>,
     pub(crate) gateways: Vec<NodeId>,
     pub(crate) limits: StationLimits,
@@ -31,6 +34,7 @@ impl StationConfig {
             signer: SignerBox(Box::new(signer)),
             allow_local: false,
             max_frame: DEFAULT_MAX_FRAME,
+            probe_every: PROBE_EVERY,
             pinned: Vec::new(),
             gateways: Vec::new(),
             limits: StationLimits::default(),
@@ -66,6 +70,14 @@ impl StationConfig {
         self
     }
 
+    /// How often the other side of each link is asked whether it is there, and how long its answer is waited for; two that are missed end
+    /// the link. Default 30 s, 1 s to 1 h.
+    #[must_use]
+    pub fn probe_every(mut self, every: Duration) -> Self {
+        self.probe_every = every;
+        self
+    }
+
     /// The bounds.
     #[must_use]
     pub fn limits(mut self, limits: StationLimits) -> Self {
@@ -82,6 +94,9 @@ impl StationConfig {
         let limits = &self.limits;
         if !(MIN_MAX_FRAME..=MAX_MAX_FRAME).contains(&self.max_frame) {
             return refuse("max_frame", "512 to 16777215 bytes");
+        }
+        if !(PROBE_EVERY_MIN..=PROBE_EVERY_MAX).contains(&self.probe_every) {
+            return refuse("probe_every", "1 s to 1 h");
         }
         let at_least_one = [
             ("limits.links", limits.links),

@@ -50,7 +50,7 @@ impl Station {
                 return Ok(Intake::Open);
             };
             let answers = self.config.limits.answers;
-            let (body, taken) = match side.base.next(now.mono, false, answers, input)? {
+            let (body, taken) = match side.base.next(now, false, answers, input)? {
                 Next::Frame { body, taken } => (body, taken),
                 Next::More { whole } => return Ok(self.begin_frame(now, link, whole)),
                 Next::Stop(intake) => return Ok(intake),
@@ -81,7 +81,7 @@ impl Station {
             Ok(Step::Verified(peer)) if peer.role == Role::Station => {
                 Err(side.base.link.refuse(HandshakeRefusal::NotAccepted))
             }
-            Ok(Step::Verified(_)) => side.base.link.admit(signer),
+            Ok(Step::Verified(_)) => side.base.link.admit(signer).map(|()| side.base.rise(now)),
             other => other.map(|_| ()),
         };
         side.base.queue_handshake();
@@ -99,6 +99,11 @@ impl Station {
             | Frame::Subscribed(_) => return Err(LinkError::UnknownId),
             Frame::Goodbye(goodbye) => self.end_link(now, link, goodbye.reason, None),
             Frame::Ping(nonce) => self.answer(link, &Frame::Pong(nonce)),
+            Frame::Pong(nonce) => {
+                if let Some(side) = self.links.get_mut(link) {
+                    self.counts.stray_pongs += u64::from(!side.base.link.handle_pong(now, nonce));
+                }
+            }
             Frame::Publish(publish) => {
                 self.next_id(link, publish.id)?;
                 self.handle_publish(now, link, &publish);
@@ -109,9 +114,8 @@ impl Station {
             }
             Frame::Unsubscribe(id) => self.unsubscribe(now, link, id),
             Frame::Interest(_) | Frame::InterestWanted => return Err(LinkError::UnexpectedFrame),
-            Frame::Unknown(_) => self.counts.unknown_frames += 1,
-            // An answer to a probe this station did not send.
-            _ => self.counts.unasked_frames += 1,
+            // Frames of a handshake are refused before; what is left is unknown.
+            _ => self.counts.unknown_frames += 1,
         }
         Ok(())
     }
@@ -135,13 +139,17 @@ impl Station {
     }
 
     /// The transport took so many bytes: readers moved on, so publishers may be answered.
-    pub fn handle_written(&mut self, now: Now, link: LinkId, _bytes: usize) {
+    pub fn handle_written(&mut self, now: Now, link: LinkId, bytes: usize) {
         let now = self.at(now);
         let Some(side) = self.links.get_mut(link) else {
             return;
         };
         self.counts.flushes += 1;
+        let probed = side.base.written(now, bytes);
         let moved = core::mem::take(&mut side.moved);
+        if probed {
+            self.arm_link(link);
+        }
         for topic in moved {
             self.release(now, topic);
         }

@@ -44,7 +44,7 @@ use crate::link::{Binding, Link, LinkSettings};
 use crate::publishers::Publishers;
 use crate::refusal::Misuse;
 use crate::rng::{Entropy, Seed};
-use crate::side::Side;
+use crate::side::{Side, slept};
 use crate::tags::Tags;
 use crate::time::{Instant, Now};
 use crate::wire::Role;
@@ -164,9 +164,13 @@ impl Station {
         self.config.signer.0.profile()
     }
 
-    /// Clamps a clock that went back and remembers the time for outputs, which take none.
+    /// Clamps a clock that went back, remembers the time for outputs, which take none, and probes every link when this side slept.
     fn at(&mut self, now: Now) -> Now {
-        self.now = Now::new(now.mono.max(self.now.mono), now.wall);
+        let before = self.now;
+        self.now = Now::new(now.mono.max(before.mono), now.wall);
+        if slept(before, self.now, || self.poll_timeout()) {
+            self.suspect_all(self.now);
+        }
         self.now
     }
 
@@ -206,13 +210,14 @@ impl Station {
         let settings = LinkSettings {
             max_frame: self.config.max_frame,
             allow_local: self.config.allow_local,
+            probe_every: self.config.probe_every,
             ..LinkSettings::new(signer.profile(), signer.public_key(), Role::Station)
         };
         let nonce = self.entropy.draw();
         let link = Link::accept(now.mono, settings, binding, nonce)
             .map_err(|_| Misuse::LocalNotAllowed)?;
         let id = self.links.insert(StationSide {
-            base: Side::new(link),
+            base: Side::new(now, link),
             readers: BTreeMap::new(),
             filters: 0,
             last_id: 0,

@@ -29,6 +29,7 @@ impl Station {
         if let Some((id, object)) = side.ones.pop_front() {
             self.ones_bytes -= object.len();
             event_head(out, id, Via::Direct, 0, object.len());
+            side.base.handed(out.len() - before + object.len());
             self.counts.events += 1;
             return Some(Transmit {
                 head: out.len() - before,
@@ -42,6 +43,9 @@ impl Station {
             .and_then(|side| side.round.front().copied())
         {
             if let Some(body) = self.write_next(link, reader, out) {
+                if let Some(side) = self.links.get_mut(link) {
+                    side.base.handed(out.len() - before + body.len());
+                }
                 return Some(Transmit {
                     head: out.len() - before,
                     body,

@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 use super::{Station, TopicId};
 use crate::counters::FaultCounts;
 use crate::limits::MemoryReport;
-use crate::time::Now;
+use crate::link::Probes;
+use crate::time::{Duration, Now, WallMs};
 use crate::wire::Role;
 use crate::{LinkId, NodeId, RealmId};
 
@@ -16,6 +17,7 @@ use crate::{LinkId, NodeId, RealmId};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) admitted: u64,
+    pub(super) clock_jumps: u64,
     pub(super) dead_letters: u64,
     pub(super) dedup_full: u64,
     pub(super) events: u64,
@@ -32,9 +34,9 @@ pub(super) struct Counts {
     pub(super) ring_warnings: u64,
     pub(super) skipped: u64,
     pub(super) skips: u64,
+    pub(super) stray_pongs: u64,
     pub(super) subscriptions_refused: u64,
     pub(super) topics_refused: u64,
-    pub(super) unasked_frames: u64,
     pub(super) unknown_frames: u64,
 }
 
@@ -68,6 +70,14 @@ pub struct StationLink {
     pub peer: Option<NodeId>,
     /// What it is.
     pub role: Option<Role>,
+    /// Since when it is up, or shaking hands.
+    pub since: WallMs,
+    /// When a frame was last taken off it; `None` before the first.
+    pub heard: Option<WallMs>,
+    /// How long the answer to the last answered probe took.
+    pub round_trip: Option<Duration>,
+    /// Counts of its probes.
+    pub probes: Probes,
     /// Its subscriptions.
     pub subscriptions: usize,
     /// Publications it has not been answered.
@@ -130,6 +140,10 @@ impl Station {
                     link,
                     peer: side.base.peer().map(|peer| peer.id),
                     role: side.base.peer().map(|peer| peer.role),
+                    since: side.base.since().wall,
+                    heard: side.base.heard().map(|at| at.wall),
+                    round_trip: side.base.answered().map(|answered| answered.round_trip()),
+                    probes: side.base.probes(),
                     subscriptions: side.readers.len(),
                     unanswered: side.unanswered,
                 })
@@ -146,6 +160,7 @@ impl Station {
             faults: self.faults.clone(),
             counters: alloc::vec![
                 ("admitted", counts.admitted),
+                ("clock_jumps", counts.clock_jumps),
                 ("dead_letters", counts.dead_letters),
                 ("dedup_full", counts.dedup_full),
                 ("events", counts.events),
@@ -165,9 +180,9 @@ impl Station {
                 ("rings_gave_up_overrun", rings.overrun),
                 ("skipped", counts.skipped),
                 ("skips", counts.skips),
+                ("stray_pongs", counts.stray_pongs),
                 ("subscriptions_refused", counts.subscriptions_refused),
                 ("topics_refused", counts.topics_refused),
-                ("unasked_frames", counts.unasked_frames),
                 ("unknown_frames", counts.unknown_frames),
             ],
         }

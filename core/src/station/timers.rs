@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use super::reader::PROGRESS_EVERY;
 use super::{ReaderId, Station, TopicId};
-use crate::action::Turn;
+use crate::action::{Action, Ready, Turn};
 use crate::time::{Instant, Now};
 use crate::{LinkId, RealmId};
 
@@ -68,6 +68,24 @@ impl Station {
         match side.base.handle_timeout(now.mono) {
             Ok(()) => self.arm_link(link),
             Err(error) => self.fail_link(now, link, error),
+        }
+        self.raise(link);
+    }
+
+    /// The clocks say that this side slept: every link is asked at once whether its other side is still there.
+    pub(super) fn suspect_all(&mut self, now: Now) {
+        self.counts.clock_jumps += 1;
+        for (link, side) in self.links.iter_mut() {
+            side.base.suspect(now.mono);
+            if let Some((armed, at)) = side.base.rearm() {
+                if let Some(armed) = armed {
+                    self.timers.remove(&(armed, Timer::Link(link)));
+                }
+                self.timers.insert((at, Timer::Link(link)));
+            }
+            if side.base.take_ready(false) {
+                self.actions.push_back(Action::Ready(Ready::Link(link)));
+            }
         }
     }
 

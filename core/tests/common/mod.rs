@@ -10,7 +10,7 @@
 use bytes::BytesMut;
 use tidings::code::ObjectFault;
 use tidings::crypto::Signer;
-use tidings::link::{Link, LinkSettings, Step};
+use tidings::link::{Link, LinkSettings, PROBE_EVERY_MAX, Step};
 use tidings::pump::Machine;
 use tidings::sim::{START, entropy, fake_signer};
 use tidings::wire::{self, Body, Draft, Event, Frame, Phase, Role, Split, Via, next_frame};
@@ -45,12 +45,23 @@ pub fn seed() -> Seed {
     Seed::new([3; 32])
 }
 
+/// A client whose links are left in peace: peers made by hand answer probes only when they read.
 pub fn client(config: ClientConfig) -> Client {
+    probing_client(config.probe_every(PROBE_EVERY_MAX))
+}
+
+/// A client that probes as it is configured to.
+pub fn probing_client(config: ClientConfig) -> Client {
     let config = config.allow_local(true).build().expect("valid");
     Client::new(config, seed(), entropy(3), at(0))
 }
 
+/// The same of a station.
 pub fn station(config: StationConfig) -> Station {
+    probing_station(config.probe_every(PROBE_EVERY_MAX))
+}
+
+pub fn probing_station(config: StationConfig) -> Station {
     let config = config.allow_local(true).build().expect("valid");
     Station::new(config, seed(), entropy(4), at(0))
 }
@@ -119,6 +130,8 @@ pub struct Far {
     unread: Vec<u8>,
     /// Bytes it was sent and has not taken.
     partial: BytesMut,
+    /// Whether it answers probes, and shows none, when it reads.
+    pub answers: bool,
 }
 
 impl Far {
@@ -140,6 +153,7 @@ impl Far {
             signer: Box::new(signer),
             unread: Vec::new(),
             partial: BytesMut::new(),
+            answers: true,
         }
     }
 
@@ -178,6 +192,7 @@ impl Far {
             signer: Box::new(signer),
             unread: Vec::new(),
             partial: BytesMut::new(),
+            answers: true,
         }
     }
 
@@ -365,7 +380,27 @@ impl Far {
             bodies.push(body.to_vec());
             self.unread.drain(..taken);
         }
+        if self.answers {
+            bodies.retain(|body| match Frame::decode(body, Phase::Established) {
+                Ok(Frame::Ping(nonce)) => {
+                    let nonce = *nonce;
+                    let taken = self.frame(machine, now, &Frame::Pong(&nonce));
+                    assert!(taken.is_ok(), "{taken:?}");
+                    false
+                }
+                _ => true,
+            });
+        }
         bodies
+    }
+
+    /// Answers the probes the machine wrote and leaves the rest for the next look.
+    pub fn heed(&mut self, machine: &mut dyn Machine, now: Now) {
+        for body in self.read(machine, now) {
+            self.unread
+                .extend_from_slice(&(body.len() as u32).to_be_bytes());
+            self.unread.extend_from_slice(&body);
+        }
     }
 
     /// What the machine wrote, by its frame types.
@@ -518,7 +553,19 @@ impl Node {
         self.object(now, link, &object);
     }
 
+    /// Moves the node to a moment; its peers answer probes twice an hour.
     pub fn time(&mut self, to: Now) {
+        let half_hour = Duration::from_secs(1800);
+        let mut at = self.client.poll_timeout().unwrap_or(to.mono);
+        while at < to.mono {
+            let left = to.mono.saturating_since(at).as_millis() as u64;
+            let now = Now::new(at, to.wall.saturating_sub(left));
+            move_to(&mut self.client, now);
+            for far in &mut self.links {
+                far.heed(&mut self.client, now);
+            }
+            at = at.saturating_add(half_hour);
+        }
         move_to(&mut self.client, to);
     }
 
