@@ -3,6 +3,8 @@
 //! Decides: nothing. Leaves to others: doing it. Believes: deadlines are monotonic. Bounded by: at most one outstanding `Ready` per
 //! link and per stream, one `Settle` per ticket, one `Dial` per station, `Limits::pending_verifications` questions.
 
+use alloc::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::code::{CloseReason, OutcomeCode, PublishRefusal};
@@ -112,12 +114,12 @@ pub enum Question {
 #[derive(Clone, Debug)]
 pub struct VerifyJob {
     /// The publication's object, whole, shape already checked.
-    object: Bytes,
+    object: Arc<[u8]>,
     profile: Profile,
 }
 
 impl VerifyJob {
-    pub(crate) fn new(object: Bytes, profile: Profile) -> Self {
+    pub(crate) fn new(object: Arc<[u8]>, profile: Profile) -> Self {
         Self { object, profile }
     }
 

@@ -42,7 +42,7 @@ macro_rules! inner_handle {
 
 pub(crate) use {arena_handle, inner_handle};
 
-/// Slots that may stay empty, so that an arena that fills and empties all the time does not allocate all the time.
+/// Slots that may stay empty unless its owner says otherwise, so that an arena that fills and empties all the time does not allocate all the time.
 const KEPT: usize = 16;
 
 #[derive(Debug)]
@@ -61,17 +61,27 @@ pub(crate) struct Arena<H, T> {
     generation: u32,
     /// Removals until it is looked again whether slots can be given back.
     patience: usize,
+    /// Slots that may stay empty.
+    kept: usize,
     handles: core::marker::PhantomData<fn() -> H>,
 }
 
 impl<H, T> Default for Arena<H, T> {
     fn default() -> Self {
+        Self::keeping(KEPT)
+    }
+}
+
+impl<H, T> Arena<H, T> {
+    /// One in which so many slots may stay empty.
+    pub(crate) fn keeping(kept: usize) -> Self {
         Self {
             slots: Vec::new(),
             free: Vec::new(),
             len: 0,
             generation: 0,
             patience: 0,
+            kept,
             handles: core::marker::PhantomData,
         }
     }
@@ -148,7 +158,7 @@ impl<H: Handle, T> Arena<H, T> {
     /// pays for each slot a few times.
     fn give_back(&mut self) {
         let before = self.slots.len();
-        if before <= KEPT || self.len > before / 4 {
+        if before <= self.kept || self.len > before / 4 {
             return;
         }
         while let Some(slot) = self
@@ -164,8 +174,8 @@ impl<H: Handle, T> Arena<H, T> {
         self.free.retain(|index| (*index as usize) < slots);
         // The lowest comes first, so that the end empties.
         self.free.sort_unstable_by(|a, b| b.cmp(a));
-        self.slots.shrink_to(slots + KEPT);
-        self.free.shrink_to(self.free.len() + KEPT);
+        self.slots.shrink_to(slots + self.kept);
+        self.free.shrink_to(self.free.len() + self.kept);
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (H, &T)> {

@@ -3,9 +3,8 @@
 //! Decides: nothing. Leaves to others: that it was verified, wanted and is in order. Believes: no clock. Bounded by: one buffer per
 //! delivery, shared with nobody but its clones.
 
+use alloc::sync::Arc;
 use core::ops::Range;
-
-use bytes::Bytes;
 
 use crate::code::ObjectFault;
 use crate::time::WallMs;
@@ -15,7 +14,7 @@ use crate::{NodeId, PublicationHash, RealmId};
 /// A verified, wanted, readable publication. Cloning shares its bytes.
 #[derive(Clone)]
 pub struct Delivery {
-    bytes: Bytes,
+    bytes: Arc<[u8]>,
     tbs: Range<u32>,
     topic: Range<u32>,
     payload: Range<u32>,
@@ -63,7 +62,7 @@ impl Delivery {
             via,
             late: false,
             sealed_under,
-            bytes: Bytes::copy_from_slice(bytes),
+            bytes: Arc::from(bytes),
         }
     }
 
@@ -153,8 +152,13 @@ impl Delivery {
     }
 
     /// The publication's object as received, signature and all: what may be stored, checked again or sent on.
-    pub fn bytes(&self) -> &Bytes {
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The same, shared.
+    pub(crate) fn shared(&self) -> Arc<[u8]> {
+        Arc::clone(&self.bytes)
     }
 }
 

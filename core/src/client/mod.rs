@@ -45,7 +45,7 @@ use crate::rng::{Entropy, Rng, Seed};
 use crate::side::slept;
 use crate::table::HeapTable;
 use crate::tags::Tags;
-use crate::time::{Instant, Now};
+use crate::time::{Instant, Now, WallMs};
 use crate::{LinkId, NodeId, RealmId, SubscriptionId, Ticket};
 
 inner_handle!(/** One publisher on one topic in one subscription. */ LaneId);
@@ -88,6 +88,8 @@ pub struct Client {
     unverified: Questions,
     /// Whom the publication at hand is for; kept for its memory.
     readers: Vec<SubscriptionId>,
+    /// The latest `published_at` of all that were remembered.
+    published: WallMs,
     tickets: Arena<Ticket, Outgoing>,
     counters: Counters,
     timers: BTreeSet<(Instant, Timer)>,
@@ -140,8 +142,9 @@ impl Client {
             dedup: HeapDedup::with_capacity(limits.dedup_entries, dedup::SHARES, &mut tables),
             tags: Tags::new(limits.lanes.saturating_mul(2), &mut tables),
             publishers: Publishers::new(profile, limits.publishers, &mut tables),
-            unverified: Questions::new(questions, &mut tables),
+            unverified: Questions::new(questions),
             readers: Vec::new(),
+            published: WallMs::new(0),
             tickets: Arena::default(),
             counters: Counters::new(config.last_epoch, limits.counters),
             timers: BTreeSet::new(),

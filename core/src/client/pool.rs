@@ -18,7 +18,7 @@ use crate::link::{Binding, Link, LinkSettings, Step};
 use crate::refusal::Misuse;
 use crate::side::{Next, Side};
 use crate::time::{Instant, Now};
-use crate::wire::{Frame, MAX_HEAD, Phase, Role, publish_head};
+use crate::wire::{Frame, MAX_HEAD, Object, Phase, Role, plain_event, publish_head};
 use crate::{LinkId, NodeId, Ticket};
 
 /// The shortest wait before a station is dialled again.
@@ -296,8 +296,13 @@ impl Client {
                 Next::Stop(intake) => return Ok(intake),
             };
             if side.base.link.is_up() {
-                let frame = Frame::decode(body, Phase::Established)?;
-                self.handle_frame(now, link, &frame)?;
+                match plain_event(body) {
+                    Some((event, object)) => self.handle_event(now, link, &event, Ok(object))?,
+                    None => {
+                        let frame = Frame::decode(body, Phase::Established)?;
+                        self.handle_frame(now, link, &frame)?;
+                    }
+                }
             } else {
                 self.handshake(now, link, body)?;
             }
@@ -329,7 +334,10 @@ impl Client {
 
     fn handle_frame(&mut self, now: Now, link: LinkId, frame: &Frame<'_>) -> Result<(), LinkError> {
         match *frame {
-            Frame::Event(event) => self.handle_event(now, link, &event)?,
+            Frame::Event(event) => {
+                let object = Object::parse(event.publication);
+                self.handle_event(now, link, &event, object)?;
+            }
             Frame::Goodbye(goodbye) => self.end_link(now, link, goodbye.reason, None),
             Frame::Ping(nonce) => {
                 if let Some(side) = self.links.get_mut(link) {

@@ -10,8 +10,6 @@ use core::time::Duration;
 use super::receive::Arrived;
 use crate::arena::Arena;
 use crate::inbound::dedup::SignatureKey;
-use crate::rng::Rng;
-use crate::table::{self, HeapTable, Table, TableKey};
 use crate::time::Instant;
 use crate::{AskId, PublicationHash};
 
@@ -20,37 +18,23 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Answered questions kept in the queue of deadlines beside as many as are open.
 const SPARE: usize = 64;
 
-/// What a question is found by: its hash and its signature, so that no other publication under the same signature stands for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Asked([u64; 2]);
-
-impl Asked {
-    fn new(hash: &PublicationHash, signature: SignatureKey) -> Self {
-        let [a, b] = TableKey::prefix(hash);
-        let [c, d] = signature.words();
-        Self([a ^ c, b ^ d])
-    }
-}
-
-impl TableKey for Asked {
-    fn prefix(&self) -> [u64; 2] {
-        self.0
-    }
-}
-
 /// One that waits for its answer.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) arrived: Arrived,
     /// The key it carries is the one its publisher is known by.
     pub(super) key_known: bool,
+    /// The one asked before it in the same bucket.
+    before: Option<AskId>,
 }
 
 /// The open questions.
 #[derive(Debug)]
 pub(super) struct Questions {
+    /// They come and go too fast for storage that grows and shrinks: it stays.
     open: Arena<AskId, Waiting>,
-    index: HeapTable<Asked, AskId>,
+    /// By signature, a keyed hash already: the question asked last in each bucket. A power of two of them, or none.
+    buckets: Vec<Option<AskId>>,
     /// All are as patient, so the one asked first is due first. Some here are answered.
     deadlines: VecDeque<(Instant, AskId)>,
     armed: bool,
@@ -59,13 +43,15 @@ pub(super) struct Questions {
 }
 
 impl Questions {
-    /// At most `capacity` at once. Their index is allocated here, for they come and go too fast for one that grows and shrinks.
-    pub(super) fn new(capacity: usize, rng: &mut Rng) -> Self {
-        let mut slots: Vec<table::Slot<Asked, AskId>> = Vec::new();
-        slots.resize_with(capacity + capacity / 7, || None);
+    /// At most `capacity` at once.
+    pub(super) fn new(capacity: usize) -> Self {
+        let buckets = match capacity {
+            0 => 0,
+            _ => capacity.next_power_of_two(),
+        };
         Self {
-            open: Arena::default(),
-            index: Table::new(slots, capacity, rng),
+            open: Arena::keeping(capacity),
+            buckets: alloc::vec![None; buckets],
             deadlines: VecDeque::new(),
             armed: false,
             bytes: 0,
@@ -83,7 +69,7 @@ impl Questions {
 
     pub(super) fn memory(&self) -> usize {
         let deadlines = self.deadlines.capacity() * size_of::<(Instant, AskId)>();
-        self.open.memory() + self.index.memory() + deadlines
+        self.open.memory() + size_of_val(&*self.buckets) + deadlines
     }
 
     /// Whether a copy with the same bytes waits for its answer.
@@ -93,9 +79,23 @@ impl Questions {
         signature: SignatureKey,
         object: &[u8],
     ) -> bool {
-        let ask = self.index.get(&Asked::new(hash, signature));
-        let waiting = ask.and_then(|ask| self.open.get(*ask));
-        waiting.is_some_and(|waiting| waiting.arrived.delivery.bytes() == object)
+        let mut next = self.bucket(signature).and_then(|at| self.buckets[at]);
+        while let Some(waiting) = next.and_then(|ask| self.open.get(ask)) {
+            let arrived = &waiting.arrived;
+            if arrived.signature == signature
+                && arrived.hash == *hash
+                && arrived.delivery.bytes() == object
+            {
+                return true;
+            }
+            next = waiting.before;
+        }
+        false
+    }
+
+    fn bucket(&self, signature: SignatureKey) -> Option<usize> {
+        let last = self.buckets.len().checked_sub(1)?;
+        Some(signature.words()[0] as usize & last)
     }
 
     /// Asks, and says until when it waits.
@@ -105,12 +105,17 @@ impl Questions {
         arrived: Arrived,
         key_known: bool,
     ) -> (AskId, Instant) {
-        let asked = Asked::new(&arrived.hash, arrived.signature);
         let deadline = now.saturating_add(PATIENCE);
         self.bytes += arrived.delivery.bytes().len();
-        let ask = self.open.insert(Waiting { arrived, key_known });
-        // One with another key field may have had the place: that one is found by its answer alone from now on.
-        let _before: Result<_, _> = self.index.insert(asked, ask);
+        let bucket = self.bucket(arrived.signature);
+        let ask = self.open.insert(Waiting {
+            arrived,
+            key_known,
+            before: bucket.and_then(|at| self.buckets[at]),
+        });
+        if let Some(at) = bucket {
+            self.buckets[at] = Some(ask);
+        }
         self.deadlines.push_back((deadline, ask));
         (ask, deadline)
     }
@@ -119,16 +124,32 @@ impl Questions {
     pub(super) fn answered(&mut self, ask: AskId) -> Option<Waiting> {
         let waiting = self.open.remove(ask)?;
         self.bytes -= waiting.arrived.delivery.bytes().len();
-        let asked = Asked::new(&waiting.arrived.hash, waiting.arrived.signature);
-        if let Some(other) = self.index.remove(&asked).filter(|found| *found != ask) {
-            let _before: Result<_, _> = self.index.insert(asked, other);
-        }
+        self.unlink(ask, &waiting);
         self.pass_answered();
         if self.deadlines.len() > 2 * self.open.len() + SPARE {
             let open = &self.open;
             self.deadlines.retain(|(_, ask)| open.get(*ask).is_some());
         }
         Some(waiting)
+    }
+
+    /// Takes it out of its bucket, in which questions are few: whose number is bounded by that of buckets, and nobody chooses where they go.
+    fn unlink(&mut self, ask: AskId, waiting: &Waiting) {
+        let Some(at) = self.bucket(waiting.arrived.signature) else {
+            return;
+        };
+        let mut next = self.buckets[at];
+        if next == Some(ask) {
+            self.buckets[at] = waiting.before;
+            return;
+        }
+        while let Some(after) = next.and_then(|after| self.open.get_mut(after)) {
+            if after.before == Some(ask) {
+                after.before = waiting.before;
+                return;
+            }
+            next = after.before;
+        }
     }
 
     /// The deadline was reached that `arm` gave: takes out one that is due.

@@ -1,7 +1,7 @@
 //! A publication on its way in.
 //!
-//! Decides: in this order, the first that stops it: shape, match, life, known by its signature, known by its hash, a source list that
-//! refuses the claimed publisher, signature, room, memory, order. Leaves to others: the order itself (lanes), reading (streams). Believes:
+//! Decides: in this order, the first that stops it: known by its signature, known by its hash, shape, match, life, a source list that refuses the
+//! claimed publisher, signature, room, memory, order. The life of what is known its memory knows. Leaves to others: the order itself (lanes), reading (streams). Believes:
 //! the wall for its life. Bounded by: `ClientLimits::{held_bytes, dedup_entries, lanes, pending_verifications}`; what a bound drops is a
 //! `Dropped` notice, and its place is closed at once.
 
@@ -15,19 +15,27 @@ use crate::action::{Action, Answer, Question, VerifyJob};
 use crate::code::{DropReason, ObjectFault};
 use crate::delivery::Delivery;
 use crate::error::LinkError;
-use crate::inbound::dedup::{Full, NewEntry, SignatureKey};
+use crate::inbound::dedup::{EntryRef, Full, NewEntry, SignatureKey};
 use crate::inbound::lane::{Admit, Offer};
 use crate::notice::Notice;
 use crate::refusal::Misuse;
 use crate::tags;
 use crate::time::Now;
-use crate::wire::{Event, Publication, Via};
+use crate::wire::{Event, Object, Publication, SKEW_MS, Via};
 use crate::{AskId, LinkId, PublicationHash, SubscriptionId};
 
 /// Remembered publications looked at for one that may be forgotten early.
 const MAKE_ROOM: usize = 4096;
 /// At this fill of the memory, in percent, readers are warned once.
 const WARN_AT: u8 = 80;
+
+/// What tells whether a publication was here before.
+#[derive(Clone, Copy)]
+struct Seen {
+    hash: PublicationHash,
+    signature: SignatureKey,
+    known: bool,
+}
 
 /// A publication that is new and wanted, with what it is remembered by.
 #[derive(Debug)]
@@ -45,6 +53,7 @@ impl Client {
         now: Now,
         link: LinkId,
         event: &Event<'_>,
+        object: Result<Object<'_>, ObjectFault>,
     ) -> Result<(), LinkError> {
         let Some(wire) = self.wire_of(link, event.id)? else {
             self.faults.add(ObjectFault::Unmatched);
@@ -57,21 +66,56 @@ impl Client {
             return Ok(());
         };
         carrier.position.offset = carrier.position.offset.max(event.offset);
-        match &Publication::parse(event.publication, self.profile()) {
-            Ok(publication) => self.receive(now, publication, event.via, wire),
-            Err(fault) => self.faults.add(*fault),
+        let from = (event.via, wire);
+        if let Err(fault) = object.and_then(|object| self.receive(now, &object, from)) {
+            self.faults.add(fault);
         }
         Ok(())
     }
 
-    fn receive(&mut self, now: Now, publication: &Publication<'_>, via: Via, wire: WireId) {
+    /// A copy of what is known needs no other look: its signature gives it away, or its hash.
+    fn receive(
+        &mut self,
+        now: Now,
+        object: &Object<'_>,
+        from: (Via, WireId),
+    ) -> Result<(), ObjectFault> {
+        let (key, signature) = object.key_and_signature()?;
+        // By the key as carried, which has one id and stands before `tbs`.
+        let signature = self.dedup.signature_key(key, signature);
+        let mut known = self.dedup.check_signature(signature);
+        if let Some(fault) = known.and_then(|entry| self.copy(now, entry)) {
+            return Err(fault);
+        }
+        let hash = PublicationHash::of_tbs(object.tbs);
+        known = known.or_else(|| self.dedup.check(&hash));
+        if let Some(fault) = known.and_then(|entry| self.copy(now, entry)) {
+            return Err(fault);
+        }
+        let publication = &Publication::of_object(object, self.profile())?;
         let mut readers = core::mem::take(&mut self.readers);
         let topic = self.matching(&publication.realm, publication.topic, &mut readers);
-        let from = (via, wire);
-        if let Err(fault) = self.judge(now, publication, from, topic, &mut readers) {
-            self.faults.add(fault);
-        }
+        let seen = Seen {
+            hash,
+            signature,
+            known: known.is_some(),
+        };
+        let judged = self.judge(now, publication, seen, from, topic, &mut readers);
         self.readers = readers;
+        judged
+    }
+
+    /// What a copy is counted as. Life is judged before presence, and its entry knows when it ends. None that is remembered can be early, unless
+    /// the wall has gone back since: then `None`, the copy has to say.
+    fn copy(&self, now: Now, entry: EntryRef) -> Option<ObjectFault> {
+        if self.published > now.wall.saturating_add(SKEW_MS) {
+            return None;
+        }
+        let until = self.dedup.until(entry)?;
+        Some(match now.wall > until {
+            true => ObjectFault::Expired,
+            false => ObjectFault::Duplicate,
+        })
     }
 
     /// Each check in its order; the first that fails says why.
@@ -79,21 +123,23 @@ impl Client {
         &mut self,
         now: Now,
         publication: &Publication<'_>,
+        seen: Seen,
         (via, wire): (Via, WireId),
         topic: Option<TopicId>,
         readers: &mut Vec<SubscriptionId>,
     ) -> Result<(), ObjectFault> {
+        let Seen {
+            hash,
+            signature,
+            known,
+        } = seen;
         if readers.is_empty() {
             return Err(ObjectFault::Unmatched);
         }
-        // Life is judged before presence, on arrival. What is over stops here when it is known or its place is decided; else it is verified, so
-        // that it can be reported.
+        // What is over stops here when it is known or its place is decided; else it is verified, so that it can be reported.
         let life = publication.freshness(now.wall).err();
         let life = life.map(|(fault, _)| fault);
-        let signature = self
-            .dedup
-            .signature_key(publication.publisher.as_bytes(), publication.signature);
-        if self.dedup.check_signature(signature).is_some() {
+        if known {
             return Err(life.unwrap_or(ObjectFault::Duplicate));
         }
         if let Some(fault) = life
@@ -101,10 +147,6 @@ impl Client {
             && topic.is_some_and(|topic| self.is_decided(publication, topic, readers))
         {
             return Err(fault);
-        }
-        let hash = publication.hash();
-        if self.dedup.check(&hash).is_some() {
-            return Err(life.unwrap_or(ObjectFault::Duplicate));
         }
         // A copy with the same bytes waits for the same answer.
         if self
@@ -259,6 +301,7 @@ impl Client {
                 return self.drop_fact(now, &delivery, topic, readers, DropReason::DedupFull);
             }
         }
+        self.published = self.published.max(delivery.published_at());
         self.warn_when_nearly_full();
         self.arm_sweep(now);
         let offer = Offer {
@@ -276,7 +319,6 @@ impl Client {
         for subscription in others {
             taken |= self.offer(now, *subscription, topic, &offer, delivery.clone());
         }
-        // The one that is not shared costs no allocation.
         taken |= self.offer(now, *last, topic, &offer, delivery);
         if !taken {
             // Nobody has it: a later copy gets another chance.
@@ -487,7 +529,7 @@ impl Client {
 
     /// Hands a signature to be checked elsewhere.
     fn ask_verification(&mut self, now: Now, arrived: Arrived, key_known: bool) {
-        let object = arrived.delivery.bytes().clone();
+        let object = arrived.delivery.shared();
         self.held_bytes += object.len();
         let (ask, deadline) = self.unverified.ask(now.mono, arrived, key_known);
         self.arm_questions();

@@ -270,6 +270,11 @@ where
         Some((slot.tag, slot.seq))
     }
 
+    /// The last wall millisecond of an entry's life, as it was told to [`commit`](Self::commit).
+    pub fn until(&self, entry: EntryRef) -> Option<WallMs> {
+        self.slot(entry).map(|slot| slot.until)
+    }
+
     /// Remembers a publication that was verified and is wanted, until the wall has passed `until` **and** as much monotonic time has gone by
     /// as it had left now, and at most 16 s longer. (Of a life beyond 136 minutes the monotonic half is held to that.) One that is known already keeps
     /// its entry as it is: a repeat is no new sighting.

@@ -15,6 +15,8 @@ use crate::code::{
 use crate::{NodeId, RealmId, RunId, WallMs};
 
 #[cfg(feature = "alloc")]
+pub(crate) use decode::plain_event;
+#[cfg(feature = "alloc")]
 pub(super) use encode::{event_entries, position as write_position, publish_entries};
 pub use interest::{InterestEntries, InterestEntry};
 

@@ -22,6 +22,8 @@ pub use frame::{
 };
 #[cfg(feature = "alloc")]
 pub use frame::{begin_frame, end_frame, event_head, publish_head};
+#[cfg(feature = "alloc")]
+pub(crate) use frames::plain_event;
 pub use frames::{
     Challenge, Connect, Event, Frame, Goodbye, Hello, Interest, InterestEntries, InterestEntry,
     MAX_DETAIL, Opener, Phase, Position, Progress, Publish, Published, Refused, ResumeOutcome,

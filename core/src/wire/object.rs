@@ -61,6 +61,17 @@ impl<'a> Object<'a> {
         })
     }
 
+    /// The key as carried and the signature, where they have the sizes they must have in a publication.
+    ///
+    /// # Errors
+    /// `bad_key_form`, `malformed`.
+    #[inline]
+    pub(crate) fn key_and_signature(&self) -> Result<(&'a [u8; 32], &'a [u8; 64]), ObjectFault> {
+        let key = self.key.try_into().ok().ok_or(ObjectFault::BadKeyForm)?;
+        let signature = self.signature.try_into().ok();
+        Ok((key, signature.ok_or(ObjectFault::Malformed)?))
+    }
+
     /// The key in its carried form.
     ///
     /// # Errors

@@ -93,41 +93,13 @@ impl<'a> Publication<'a> {
     /// # Errors
     /// `malformed`, `bad_key_form` (a key that is not 32 bytes) or `alg_mismatch`.
     pub fn parse(object_bytes: &'a [u8], profile: Profile) -> Result<Self, ObjectFault> {
-        let object = Object::parse(object_bytes)?;
-        let key = object.key.try_into().ok();
-        Self::parse_object(&object, key.ok_or(ObjectFault::BadKeyForm)?, profile)
+        Self::of_object(&Object::parse(object_bytes)?, profile)
     }
 
-    /// Every check of section 6 for a publication taken alone, in its order, freshness apart. Gives the key as well.
-    ///
-    /// # Errors
-    /// The first check that fails.
-    pub fn open(
-        object_bytes: &'a [u8],
-        profile: Profile,
-    ) -> Result<(Self, PublicKey), ObjectFault> {
-        let object = Object::parse(object_bytes)?;
-        let key = object.decode_key(profile)?;
-        let carried = object.key.try_into().ok();
-        let carried = carried.ok_or(ObjectFault::BadKeyForm)?;
-        let publication = Self::parse_object(&object, carried, profile)?;
-        if key.node_id() != publication.publisher {
-            return Err(ObjectFault::KeyIdMismatch);
-        }
-        if !publication.verify(&key) {
-            return Err(ObjectFault::SignatureInvalid);
-        }
-        Ok((publication, key))
-    }
-
+    /// [`Publication::parse`] of an object that was taken apart.
     #[inline]
-    fn parse_object(
-        object: &Object<'a>,
-        key: &'a [u8; 32],
-        profile: Profile,
-    ) -> Result<Self, ObjectFault> {
-        let signature = object.signature.try_into().ok();
-        let signature = signature.ok_or(ObjectFault::Malformed)?;
+    pub(crate) fn of_object(object: &Object<'a>, profile: Profile) -> Result<Self, ObjectFault> {
+        let (key, signature) = object.key_and_signature()?;
         let fields = Fields::read(object.tbs).ok_or(ObjectFault::Malformed)?;
         if fields.alg != profile.alg() {
             return Err(ObjectFault::AlgMismatch);
@@ -149,6 +121,26 @@ impl<'a> Publication<'a> {
             body: fields.body,
             profile,
         })
+    }
+
+    /// Every check of section 6 for a publication taken alone, in its order, freshness apart. Gives the key as well.
+    ///
+    /// # Errors
+    /// The first check that fails.
+    pub fn open(
+        object_bytes: &'a [u8],
+        profile: Profile,
+    ) -> Result<(Self, PublicKey), ObjectFault> {
+        let object = Object::parse(object_bytes)?;
+        let key = object.decode_key(profile)?;
+        let publication = Self::of_object(&object, profile)?;
+        if key.node_id() != publication.publisher {
+            return Err(ObjectFault::KeyIdMismatch);
+        }
+        if !publication.verify(&key) {
+            return Err(ObjectFault::SignatureInvalid);
+        }
+        Ok((publication, key))
     }
 
     /// Whether `publisher` is the id of `key`. Costs one SHA-256; a decoded key knows its id already.

@@ -49,6 +49,39 @@ fn br_54_skew_is_two_sided_on_a_client_and_what_falls_out_is_told() {
     }
 }
 
+/// Whether a copy was still alive depended on whether it was known.
+#[test]
+fn br_54_a_copy_is_judged_by_the_wall_it_comes_at() {
+    let made = at(2_000_000);
+    let mut node = Node::new(1, open());
+    node.time(made);
+    let fact = Fact {
+        published_at: made.wall,
+        ..Fact::numbered(1)
+    };
+    let copies = [
+        (0, ObjectFault::Duplicate),
+        (LIFE as i64, ObjectFault::Duplicate),
+        (LIFE as i64 + 1, ObjectFault::Expired),
+        (-(SKEW as i64), ObjectFault::Duplicate),
+        (-(SKEW as i64) - 1, ObjectFault::NotYetValid),
+    ];
+    let object = fact.sign(&*node.publisher);
+    let mut resigned = object.clone();
+    resigned.last_mut().map(|byte| *byte ^= 1).expect("bytes");
+    node.object(made, 0, &object);
+    for (step, fault) in copies {
+        let wall = made.wall.as_millis().saturating_add_signed(step);
+        let now = Now::new(made.mono, WallMs::new(wall));
+        for copy in [&object, &resigned] {
+            let before = node.faults(fault);
+            node.object(now, 0, copy);
+            assert_eq!(node.faults(fault), before + 1, "{step} {fault:?}");
+        }
+    }
+    assert_eq!(node.words(), ["1"]);
+}
+
 /// A time beyond the wire's numbers wrapped around.
 #[test]
 fn br_54_a_time_beyond_the_wire_is_malformed() {

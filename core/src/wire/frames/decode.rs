@@ -23,9 +23,9 @@ impl<'a> Frame<'a> {
     /// The first rule the body breaks, in WIRE.md's order. Faults inside a `publication` are not judged here.
     pub fn decode(body: &'a [u8], phase: Phase) -> Result<Self, LinkError> {
         if phase == Phase::Established
-            && let Some(frame) = plain_event(body)
+            && let Some((event, _)) = plain_event(body)
         {
-            return Ok(Self::Event(frame));
+            return Ok(Self::Event(event));
         }
         Self::judged(body, phase)
     }
@@ -67,9 +67,10 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// An event that keeps every rule, read at one go; what is not one is judged rule by rule. Three byte strings under three names are all there can
-/// be in a publication, so its outer map needs no other look.
-pub(super) fn plain_event(body: &[u8]) -> Option<Event<'_>> {
+/// An event that keeps every rule, read at one go, and its publication taken apart; what is not one is judged rule by rule. Three byte strings
+/// under three names are all there can be in a publication, so its outer map needs no other look.
+#[inline]
+pub(crate) fn plain_event(body: &[u8]) -> Option<(Event<'_>, Object<'_>)> {
     let mut r = Strict::new(body);
     let id = r.after(b"\xa6\x62id")?.unsigned()?;
     let via = if r.passes(b"\x63via\x66direct") {
@@ -81,14 +82,15 @@ pub(super) fn plain_event(body: &[u8]) -> Option<Event<'_>> {
     if !r.passes(b"\x67version\x01\x6aframe_type\x65event\x6bpublication") {
         return None;
     }
-    let publication = Object::parse(r.rest()).ok()?.bytes;
+    let object = Object::parse(r.rest()).ok()?;
     let numbers = (1..NUMBER_LIMIT).contains(&id) && offset < NUMBER_LIMIT;
-    numbers.then_some(Event {
+    let event = Event {
         id,
         via,
         offset,
-        publication,
-    })
+        publication: object.bytes,
+    };
+    numbers.then_some((event, object))
 }
 
 fn established<'a>(frame_type: &'a str, entries: Entries<'a>) -> Result<Frame<'a>, LinkError> {
