@@ -302,7 +302,7 @@ impl<K: TableKey, V, S: AsRef<[Slot<K, V>]> + AsMut<[Slot<K, V>]>> Table<K, V, S
 const SMALLEST: usize = 8;
 
 /// Both halves of the product: every bit of the result depends on every bit of `a` and `b`.
-fn fold(a: u64, b: u64) -> u64 {
+pub(crate) fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }

@@ -15,7 +15,7 @@ pub(crate) use check::{Bounds, Simples, walk};
 pub use read::{Entries, Reader, Value};
 pub(crate) use strict::Strict;
 pub(crate) use write::Counter;
-pub use write::{Sink, SliceSink, TooSmall, Writer};
+pub use write::{RoomSink, Sink, SliceSink, TooSmall, Writer};
 
 /// The deepest nesting of arrays and maps; the outermost is level 1.
 pub const MAX_DEPTH: usize = 64;

@@ -138,22 +138,24 @@ pub fn write_object<S: Sink + ?Sized>(
 
 /// Appends the object whose `tbs` is written by `tbs`, signing it where it stands. `tbs_len` is its length.
 #[cfg(feature = "alloc")]
-pub(crate) fn sign_object(
+pub(crate) fn sign_object<E: From<SignError>>(
     out: &mut Vec<u8>,
     signer: &dyn Signer,
     label: &str,
     tbs_len: usize,
-    tbs: impl FnOnce(&mut Vec<u8>),
-) -> Result<(), SignError> {
+    tbs: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+) -> Result<(), E> {
     let mark = out.len();
     let key = signer.public_key();
     let w = &mut Writer::new(out);
     w.map(3).text("key").bytes(&key);
     w.text("tbs").bytes_head(tbs_len);
     let start = out.len();
-    tbs(out);
-    let written = out.get(start..).unwrap_or_default();
-    match sign_tbs(signer, &key, label, written) {
+    let signed = tbs(out).and_then(|()| {
+        let written = out.get(start..).unwrap_or_default();
+        Ok(sign_tbs(signer, &key, label, written)?)
+    });
+    match signed {
         Ok(signature) => {
             Writer::new(out).text("signature").bytes(&signature);
             Ok(())

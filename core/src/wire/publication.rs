@@ -4,6 +4,7 @@
 //! handed to [`Publication::freshness`], in two-sided differences. Bounded by: the bytes handed in; a view borrows from them.
 
 mod read;
+mod sealed;
 
 #[cfg(feature = "alloc")]
 use alloc::vec::Vec;
@@ -216,6 +217,23 @@ pub struct Draft<'a> {
 impl Draft<'_> {
     /// Appends `tbs`.
     pub fn encode_tbs<S: Sink + ?Sized>(&self, profile: Profile, out: &mut S) {
+        self.encode_front(profile, out);
+        if let Body::Sealed(sealed) = self.body {
+            let w = &mut Writer::new(out);
+            w.text("sealed").map(4).text("ct").bytes(sealed.ct);
+            w.text("nonce").bytes(sealed.nonce);
+            w.text("key_id").bytes(sealed.key_id);
+            w.text("scheme").unsigned(sealed.scheme.into());
+        }
+        let payload = match self.body {
+            Body::Payload(payload) => Some(payload),
+            Body::Sealed(_) => None,
+        };
+        self.encode_back(payload, out);
+    }
+
+    /// What stands before the body.
+    fn encode_front<S: Sink + ?Sized>(&self, profile: Profile, out: &mut S) {
         let optionals = usize::from(self.one)
             + usize::from(self.epoch.is_some())
             + usize::from(self.ttl_ms.is_some());
@@ -230,16 +248,15 @@ impl Draft<'_> {
         }
         w.text("realm").bytes(self.realm.as_bytes());
         w.text("topic").text(self.topic);
-        if let Body::Sealed(sealed) = self.body {
-            w.text("sealed").map(4).text("ct").bytes(sealed.ct);
-            w.text("nonce").bytes(sealed.nonce);
-            w.text("key_id").bytes(sealed.key_id);
-            w.text("scheme").unsigned(sealed.scheme.into());
-        }
+    }
+
+    /// What stands behind a sealed body, or around a payload.
+    fn encode_back<S: Sink + ?Sized>(&self, payload: Option<&[u8]>, out: &mut S) {
+        let w = &mut Writer::new(out);
         if let Some(ttl) = self.ttl_ms {
             w.text("ttl_ms").unsigned(ttl.into());
         }
-        if let Body::Payload(payload) = self.body {
+        if let Some(payload) = payload {
             w.text("payload").raw(payload);
         }
         w.text("publisher").bytes(self.publisher.as_bytes());
@@ -251,10 +268,7 @@ impl Draft<'_> {
     pub fn object_len(&self, profile: Profile) -> usize {
         let mut tbs = Counter::default();
         self.encode_tbs(profile, &mut tbs);
-        let mut head = Counter::default();
-        Writer::new(&mut head).bytes_head(tbs.0);
-        // Map, three names, and the byte strings of key and signature with their heads.
-        1 + 4 + 34 + 4 + 10 + 66 + head.0 + tbs.0
+        object_len(tbs.0)
     }
 
     /// Signs it and appends the whole object. `tbs` is written once and signed where it stands.
@@ -268,8 +282,17 @@ impl Draft<'_> {
         self.encode_tbs(profile, &mut length);
         super::object::sign_object(out, signer, PUBLICATION_LABEL, length.0, |out| {
             self.encode_tbs(profile, out);
+            Ok(())
         })
     }
+}
+
+/// The length of the object around a `tbs` of this length.
+fn object_len(tbs: usize) -> usize {
+    let mut head = Counter::default();
+    Writer::new(&mut head).bytes_head(tbs);
+    // Map, three names, and the byte strings of key and signature with their heads.
+    1 + 4 + 34 + 4 + 10 + 66 + head.0 + tbs
 }
 
 #[cfg(test)]

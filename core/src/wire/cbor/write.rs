@@ -12,10 +12,26 @@ pub trait Sink {
     fn put(&mut self, bytes: &[u8]);
 }
 
+/// A sink that can hand out what it takes, to be filled where it stands.
+pub trait RoomSink: Sink {
+    /// Takes `len` bytes and hands them out; what they hold is the caller's to write. `None` when there is not that much room, or when
+    /// bytes are counted only.
+    fn room(&mut self, len: usize) -> Option<&mut [u8]>;
+}
+
 #[cfg(feature = "alloc")]
 impl Sink for alloc::vec::Vec<u8> {
     fn put(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl RoomSink for alloc::vec::Vec<u8> {
+    fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+        let at = self.len();
+        self.resize(at.checked_add(len)?, 0);
+        self.get_mut(at..)
     }
 }
 
@@ -32,6 +48,13 @@ pub(crate) struct Counter(pub(crate) usize);
 impl Sink for Counter {
     fn put(&mut self, bytes: &[u8]) {
         self.0 = self.0.saturating_add(bytes.len());
+    }
+}
+
+impl RoomSink for Counter {
+    fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.0 = self.0.saturating_add(len);
+        None
     }
 }
 
@@ -89,6 +112,14 @@ impl Sink for SliceSink<'_> {
             room.copy_from_slice(bytes);
         }
         self.written = end;
+    }
+}
+
+impl RoomSink for SliceSink<'_> {
+    fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+        let at = self.written;
+        self.written = at.saturating_add(len);
+        self.slice.get_mut(at..self.written)
     }
 }
 

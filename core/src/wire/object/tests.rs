@@ -31,7 +31,8 @@ fn a_signature_holds_under_its_own_label_and_profile_alone() {
     let tbs = b"\xa1\x63alg\x67Ed25519";
     let mut bytes = Vec::new();
     sign_object(&mut bytes, &signer, RECORD_LABEL, tbs.len(), |out| {
-        out.put(tbs)
+        out.put(tbs);
+        Ok::<(), SignError>(())
     })
     .unwrap();
     let object = Object::parse(&bytes).unwrap();
@@ -52,7 +53,8 @@ fn what_is_signed_but_not_under_the_rule_is_malformed() {
     let open = |tbs: &[u8]| {
         let mut bytes = Vec::new();
         sign_object(&mut bytes, &signer, RECORD_LABEL, tbs.len(), |out| {
-            out.put(tbs)
+            out.put(tbs);
+            Ok::<(), SignError>(())
         })
         .unwrap();
         let object = Object::parse(&bytes).unwrap();

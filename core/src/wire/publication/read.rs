@@ -84,7 +84,7 @@ fn number(r: &mut Strict<'_>) -> Option<u64> {
 }
 
 /// One value, a level below the map that holds it, and counted with what is beside it.
-fn payload<'a>(r: &mut Strict<'a>, entries: u64) -> Option<&'a [u8]> {
+pub(super) fn payload<'a>(r: &mut Strict<'a>, entries: u64) -> Option<&'a [u8]> {
     let beside = u32::try_from(entries).ok()?.checked_mul(2)?;
     let bounds = Bounds {
         depth: MAX_DEPTH - 1,

@@ -1,0 +1,349 @@
+//! The event seal, scheme 2 (WIRE.md section 6.1).
+//!
+//! Decides: how a payload is made unreadable and read again. Leaves to others: whose key is trusted, which one is due, and keeping subkeys
+//! (`subkeys.rs`). Believes: no clock. Bounded by: the caller's buffer; a subkey is 32 bytes, and nothing here allocates.
+//!
+//! ChaCha20-Poly1305 under a subkey of its own for each publisher, so that members who share a period's key never share a nonce. What a
+//! ciphertext stands beside is its associated data: put anywhere else it does not open.
+
+use core::fmt;
+
+use chacha20poly1305::aead::AeadInOut;
+use chacha20poly1305::{ChaCha20Poly1305, KeyInit};
+use hkdf::Hkdf;
+use sha2::{Digest, Sha256, Sha384};
+use zeroize::Zeroize;
+
+use super::SignError;
+use crate::topic::MAX_TOPIC_BYTES;
+use crate::wire::cbor::{Sink, SliceSink, Writer};
+use crate::{NodeId, RealmId, WallMs};
+
+/// The number this scheme has in `sealed`.
+pub const SEAL_SCHEME: u8 = 2;
+
+/// Bytes by which a ciphertext is longer than what it seals.
+pub const SEAL_TAG: usize = 16;
+
+/// Derives subkeys.
+const KEY_LABEL: &str = "TIDINGS-EVENT-KEY-V1";
+
+/// Begins the associated data.
+const AAD_LABEL: &str = "TIDINGS-EVENT-AAD-V1";
+
+/// The longest associated data: array, label, realm, topic, publisher, three numbers, key id.
+const MAX_AAD: usize = 1 + 1 + AAD_LABEL.len() + 34 + 3 + MAX_TOPIC_BYTES + 34 + 3 * 9 + 9;
+
+/// The key of one key period of a group. Wiped when dropped; `Debug` shows its id alone.
+pub struct PeriodKey {
+    id: [u8; 8],
+    secret: [u8; 32],
+}
+
+impl PeriodKey {
+    /// The key that `sealed` names by `id`. The caller wipes its own copy of the secret.
+    pub fn new(id: [u8; 8], secret: [u8; 32]) -> Self {
+        let secret = zeroize::Zeroizing::new(secret);
+        Self {
+            id,
+            secret: *secret,
+        }
+    }
+
+    /// What `sealed` names it by.
+    pub const fn id(&self) -> &[u8; 8] {
+        &self.id
+    }
+}
+
+impl Drop for PeriodKey {
+    fn drop(&mut self) {
+        self.secret.zeroize();
+    }
+}
+
+impl fmt::Debug for PeriodKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PeriodKey(")?;
+        self.id
+            .iter()
+            .try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        f.write_str(")")
+    }
+}
+
+/// Where a sealed payload belongs: all that its ciphertext is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// In which realm.
+    pub realm: RealmId,
+    /// On which topic, at most 512 bytes.
+    pub topic: &'a str,
+    /// Who signs it.
+    pub publisher: NodeId,
+    /// When the numbering began, in wall microseconds.
+    pub epoch: Option<u64>,
+    /// Its number.
+    pub seq: u64,
+    /// When it was signed.
+    pub published_at: WallMs,
+    /// Of which key period.
+    pub key_id: [u8; 8],
+}
+
+impl Place<'_> {
+    /// Appends the associated data.
+    pub fn encode_aad<S: Sink + ?Sized>(&self, out: &mut S) {
+        let w = &mut Writer::new(out);
+        w.array(8).text(AAD_LABEL).bytes(self.realm.as_bytes());
+        w.text(self.topic).bytes(self.publisher.as_bytes());
+        w.unsigned(self.epoch_number()).unsigned(self.seq);
+        w.unsigned(self.published_at.as_millis());
+        w.bytes(&self.key_id);
+    }
+
+    /// No epoch is 0, which none has.
+    fn epoch_number(&self) -> u64 {
+        self.epoch.unwrap_or(0)
+    }
+
+    /// Fresh bytes alone would do; with the numbers mixed in, a machine that was put back to an earlier state, and draws the same bytes
+    /// again, still makes another nonce for another publication.
+    fn nonce(&self, entropy: &[u8; 32]) -> [u8; 12] {
+        let digest: [u8; 32] = Sha256::new()
+            .chain_update(entropy)
+            .chain_update(self.epoch_number().to_be_bytes())
+            .chain_update(self.seq.to_be_bytes())
+            .chain_update(self.published_at.as_millis().to_be_bytes())
+            .finalize()
+            .into();
+        let [
+            nonce @ ..,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+        ] = digest;
+        nonce
+    }
+}
+
+/// What one publisher's payloads are sealed under in one key period. Wiped when dropped; shows only its name.
+pub struct Subkey([u8; 32]);
+
+impl Subkey {
+    pub(super) const EMPTY: Self = Self([0; 32]);
+
+    /// Derives it: one HKDF. [`SubkeyCache`](super::SubkeyCache) keeps it, so that this is done once.
+    pub fn derive(period: &PeriodKey, publisher: &NodeId) -> Self {
+        let mut subkey = Self::EMPTY;
+        subkey.set(period, publisher);
+        subkey
+    }
+
+    /// Derives it where it stands: a move would leave a copy behind.
+    pub(super) fn set(&mut self, period: &PeriodKey, publisher: &NodeId) {
+        derive(&period.secret, publisher, &mut self.0);
+        wipe_stack();
+    }
+
+    /// Seals `text` where it stands and answers the nonce and the tag, for `sealed`. `entropy` is 32 bytes just drawn, used for nothing
+    /// else; `place.publisher` is whose subkey this is.
+    ///
+    /// # Errors
+    /// [`SealError::TooLong`]; `text` is as it was.
+    pub fn seal(
+        &self,
+        place: &Place<'_>,
+        entropy: &[u8; 32],
+        text: &mut [u8],
+    ) -> Result<([u8; 12], [u8; SEAL_TAG]), SealError> {
+        let mut buffer = [0; MAX_AAD];
+        let aad = aad(place, &mut buffer).ok_or(SealError::TooLong)?;
+        let nonce = place.nonce(entropy);
+        let sealed = self
+            .cipher()
+            .encrypt_inout_detached(&nonce.into(), aad, text.into());
+        match sealed {
+            Ok(tag) => Ok((nonce, tag.into())),
+            Err(_) => Err(SealError::TooLong),
+        }
+    }
+
+    /// Opens `ct`, a ciphertext with its tag behind it, where it stands, and answers the part that is plain now.
+    ///
+    /// # Errors
+    /// [`OpenError::TagInvalid`] unless exactly these bytes were sealed under this subkey for this place; `ct` is as it was.
+    pub fn open<'t>(
+        &self,
+        place: &Place<'_>,
+        nonce: &[u8; 12],
+        ct: &'t mut [u8],
+    ) -> Result<&'t mut [u8], OpenError> {
+        let mut buffer = [0; MAX_AAD];
+        let aad = aad(place, &mut buffer).ok_or(OpenError::TagInvalid)?;
+        let (text, tag) = ct.split_last_chunk_mut().ok_or(OpenError::TagInvalid)?;
+        let tag: &[u8; SEAL_TAG] = tag;
+        let opened = self.cipher().decrypt_inout_detached(
+            nonce.into(),
+            aad,
+            (&mut *text).into(),
+            tag.into(),
+        );
+        match opened {
+            Ok(()) => Ok(text),
+            Err(_) => Err(OpenError::TagInvalid),
+        }
+    }
+
+    fn cipher(&self) -> ChaCha20Poly1305 {
+        ChaCha20Poly1305::new((&self.0).into())
+    }
+
+    pub(super) fn wipe(&mut self) {
+        self.0.zeroize();
+    }
+
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl Drop for Subkey {
+    fn drop(&mut self) {
+        self.wipe();
+    }
+}
+
+impl fmt::Debug for Subkey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Subkey")
+    }
+}
+
+/// What seals the payload of a [`Draft`](crate::wire::Draft).
+pub struct Seal<'a> {
+    /// The id of the period's key.
+    pub key_id: [u8; 8],
+    /// The publisher's subkey in that period.
+    pub subkey: &'a Subkey,
+    /// 32 bytes just drawn, used for nothing else.
+    pub entropy: [u8; 32],
+}
+
+impl fmt::Debug for Seal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Seal")
+    }
+}
+
+/// Why nothing was sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SealError {
+    /// The signer could not sign: try again, or look after the key's home.
+    Signer,
+    /// The topic or the payload is longer than a publication holds: send less.
+    TooLong,
+}
+
+impl From<SignError> for SealError {
+    fn from(_: SignError) -> Self {
+        Self::Signer
+    }
+}
+
+impl fmt::Display for SealError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Signer => "the signer could not sign",
+            Self::TooLong => "the topic or the payload is too long to be sealed",
+        })
+    }
+}
+
+impl core::error::Error for SealError {}
+
+/// Why a body was not opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// It is in the clear: read it as it stands.
+    NotSealed,
+    /// It is sealed under another scheme than this build opens: build with that scheme.
+    OtherScheme,
+    /// It does not open under this key at this place, or what it holds is no payload: `tag_invalid`.
+    TagInvalid,
+    /// The buffer is shorter than the ciphertext: bring one of this many bytes.
+    TooSmall {
+        /// Bytes of the ciphertext.
+        needed: usize,
+    },
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotSealed => "the body is not sealed",
+            Self::OtherScheme => "the body is sealed under another scheme",
+            Self::TagInvalid => "the ciphertext does not open",
+            Self::TooSmall { needed } => {
+                return write!(f, "the buffer is too small, {needed} bytes are needed");
+            }
+        })
+    }
+}
+
+impl core::error::Error for OpenError {}
+
+/// The associated data of a place whose topic is not too long.
+fn aad<'b>(place: &Place<'_>, buffer: &'b mut [u8; MAX_AAD]) -> Option<&'b [u8]> {
+    if place.topic.len() > MAX_TOPIC_BYTES {
+        return None;
+    }
+    let mut sink = SliceSink::new(buffer);
+    place.encode_aad(&mut sink);
+    let len = sink.finish().ok()?;
+    buffer.get(..len)
+}
+
+/// HKDF-SHA-384: the label is the salt, and stands in the info beside the publisher.
+#[inline(never)]
+fn derive(secret: &[u8; 32], publisher: &NodeId, out: &mut [u8; 32]) {
+    let mut info = [0; 2 + KEY_LABEL.len() + 34];
+    let mut sink = SliceSink::new(&mut info);
+    Writer::new(&mut sink)
+        .array(2)
+        .text(KEY_LABEL)
+        .bytes(publisher.as_bytes());
+    let (mut prk, hkdf) = Hkdf::<Sha384>::extract(Some(KEY_LABEL.as_bytes()), secret);
+    hkdf.expand(&info, out)
+        .expect("32 bytes are less than a block");
+    prk.zeroize();
+}
+
+/// Overwrites the stack that deriving used: hash states wipe nothing themselves, and they held the period's key.
+#[inline(never)]
+fn wipe_stack() {
+    [0u64; 512].zeroize();
+}
+
+#[cfg(test)]
+mod tests;
