@@ -104,7 +104,7 @@ def order():
         yield bytes([8, 1, 1]) + b"".join(script)
 
 
-# Scripts of the client and station targets (fuzz/src/words.rs): kind and three bytes.
+# Scripts of the client and station targets (fuzz/src/words.rs): kind and three bytes. The upper half of the kind names the link.
 WAIT, CUT, CONNECT, SUBSCRIBE, PUBLISH, EVENT, SUBSCRIBED = 2, (3, 0), (3, 99), 6, 8, 9, 11
 LOCAL_SUBSCRIBE, LOCAL_PUBLISH = (0xF9, 0), (0xF9, 2)
 
@@ -116,21 +116,27 @@ def words(*steps):
 def client():
     carried = [(SUBSCRIBED, 0)]
     events = [(EVENT, 0, 0, seq) for seq in (0, 2, 1, 1, 5)] + [(EVENT, 0, 4, 1), (EVENT, 0, 8, 3)]
-    for cuts in (b"\0", b"\2\1\5"):
+    for cuts in (b"\0", b"\2\1\5", b"\x08"):
         yield cuts + words(*carried, *events, (WAIT, 2))
         yield cuts + words(*carried, *events, CUT, (WAIT, 3), CONNECT, *carried, *events[:2], (WAIT, 6))
         for which in (1, 8, 16, 32, 64, 2 + 64):
             yield cuts + words((*LOCAL_SUBSCRIBE, which), *carried, (SUBSCRIBED, 1), *events, (EVENT, 1, 0, 3), (WAIT, 2))
         yield cuts + words((*LOCAL_PUBLISH, 0, 2), (*LOCAL_PUBLISH, 1, 3), (15, 1, 0, 0), (15, 2, 0, 1), (WAIT, 4))
+        for other in (0x10, 0x20):
+            across = [(kind | (other if n % 2 else 0), *rest) for n, (kind, *rest) in enumerate(events)]
+            yield cuts + words(*carried, (SUBSCRIBED | other, 0), *across, (WAIT, 2), CUT, *across, (WAIT, 6), CONNECT, *across, (WAIT, 7))
         yield cuts + words(*carried, *((EVENT, 0, 0, seq) for seq in range(24)), (14, 0, 9, 3), (13, 0, 5, 5), (WAIT, 7))
 
 
 def station():
-    facts = [(PUBLISH, 10 + seq, 0, seq) for seq in (0, 1, 3, 3, 9)]
-    for cuts in (b"\0", b"\2\1\5"):
+    facts = [(PUBLISH, 10 + n, 0, seq) for n, seq in enumerate((0, 1, 3, 3, 9))]
+    again = [(PUBLISH, 20 + n, 0, seq) for n, seq in enumerate((0, 10, 2))]
+    for cuts in (b"\0", b"\2\1\5", b"\x08"):
         yield cuts + words((SUBSCRIBE, 1, 0), *facts, (WAIT, 3))
-        yield cuts + words((SUBSCRIBE, 1, 1), (SUBSCRIBE, 2, 2), *facts, (7, 0), (7, 1), (WAIT, 6), *facts[:1])
+        yield cuts + words((SUBSCRIBE, 1, 1), (SUBSCRIBE, 2, 2), *facts, (7, 0), (7, 1), (WAIT, 6), *again)
         yield cuts + words((SUBSCRIBE, 1, 0), *facts, CUT, (WAIT, 6), CONNECT, (SUBSCRIBE, 1, 0, 1), *facts, (WAIT, 7))
+        for other in (0x10, 0x20):
+            yield cuts + words((SUBSCRIBE | other, 1, 1), *facts, (WAIT, 3), (7 | other, 0), *again, (SUBSCRIBE | other, 2, 0), (WAIT, 2, 4), (PUBLISH, 30, 0, 17))
         yield cuts + words((SUBSCRIBE, 1, 0), *((PUBLISH, 10 + n, 32, n) for n in range(8)), (WAIT, 3))
         yield cuts + words((SUBSCRIBE, 1, 5), (PUBLISH, 2, 64, 1), (PUBLISH, 3, 16, 1), (SUBSCRIBE, 1, 0), (WAIT, 1))
     for entry in entries("frames"):

@@ -1,43 +1,54 @@
-//! A station with a node that says anything at all: after a timeout nothing is due, every table keeps its bound, and the trace is the same
-//! wherever the bytes are cut.
+//! A station with links from three nodes that say anything at all, one of which answers probes besides: what it answered `routed` reaches
+//! every subscription that was accepted when it came, once, or is counted in a `skipped`; after a timeout nothing is due and nothing wakes
+//! without end; what is paused can be drained; every table keeps its bound; and the trace is the same wherever the bytes are cut.
 //!
-//! Input: a byte with the number of cuts, the cuts, and steps (`words.rs`).
+//! Input: a byte with the number of cuts and whether habits are compared, the cuts, and steps (`words.rs`).
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use tidings::sim::{START, entropy, fake_signer};
-use tidings::{Instant, Now, Seed, Station, StationConfig, StationLimits};
-use tidings_fuzz::hostile::{Play, Under};
+use tidings::{Instant, Now, Publish, Seed, Station, StationConfig, StationLimits};
+use tidings_fuzz::hostile::{Habit, LINKS, Play, Under, realm};
 use tidings_fuzz::words;
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&count, rest)) = data.split_first() else {
+    let Some((&first, rest)) = data.split_first() else {
         return;
     };
-    let (cuts, steps) = rest.split_at(usize::from(count % 8).min(rest.len()));
-    assert_eq!(
-        play(&[], steps),
-        play(cuts, steps),
-        "the cut of the bytes shows"
-    );
+    let (cuts, steps) = rest.split_at(usize::from(first % 8).min(rest.len()));
+    let eager = Habit::default();
+    if first & 8 == 0 {
+        let (whole, cut) = (
+            play(eager, steps, true),
+            play(Habit { cuts, ..eager }, steps, true),
+        );
+        assert_eq!(whole.trace(), cut.trace(), "the cut of the bytes shows");
+    } else {
+        let (eager, lazy) = (
+            play(eager, steps, false),
+            play(Habit { cuts, lazy: true }, steps, false),
+        );
+        eager.assert_same_streams(&lazy);
+    }
 });
 
-fn station() -> Station {
+/// `tight`: rings and answers that fill.
+fn station(tight: bool) -> Station {
     let mut limits = StationLimits::default();
     limits.links = 4;
     limits.subscribed_realms = 2;
     limits.topics = 3;
     limits.subscriptions_per_link = 4;
     limits.filters_per_link = 2;
-    limits.ring_items = 8;
+    limits.ring_items = if tight { 8 } else { 1024 };
     limits.publication_bytes = 2048;
-    limits.ring_bytes = 4096;
+    limits.ring_bytes = if tight { 4096 } else { 1 << 20 };
     limits.dedup_entries = 64;
     limits.publish_window = 8;
     limits.publishers = 4;
-    limits.answers = 16;
-    limits.ones_per_link = 2;
+    limits.answers = if tight { 16 } else { 1024 };
+    limits.ones_per_link = if tight { 2 } else { 1024 };
     let config = StationConfig::new(fake_signer(6))
         .allow_local(true)
         .limits(limits);
@@ -46,16 +57,35 @@ fn station() -> Station {
     Station::new(config, Seed::new([3; 32]), entropy(4), now)
 }
 
-fn play(cuts: &[u8], data: &[u8]) -> String {
-    let mut play = Play::new(Under::Station(Box::new(station())), cuts);
-    play.connect();
+fn play<'a>(habit: Habit<'a>, data: &[u8], tight: bool) -> Play<'a> {
+    let mut play = Play::new(Under::Station(Box::new(station(tight))), habit);
+    for at in 0..LINKS {
+        play.connect(at);
+    }
     words::steps(data, |kind, bytes, raw| {
         if !words::common(&mut play, kind, bytes, raw) {
-            // Frames a station sends are as unexpected here as anything.
-            words::station(&mut play, kind, bytes);
+            match kind {
+                0xf0.. => own(&mut play, bytes),
+                // Frames a station sends are as unexpected here as anything.
+                _ => words::station(&mut play, kind, bytes),
+            }
         }
-        play.drain();
+        play.settle();
     });
     play.wait(2_000_000, 0);
-    play.trace()
+    play.balance();
+    play
+}
+
+/// The station publishes a fact of its own.
+fn own(play: &mut Play<'_>, [_, b, c]: [u8; 3]) {
+    let now = play.now();
+    let topic = words::TOPICS[usize::from(b % 4)];
+    let request = Publish::new(realm(), topic, &c).expect("a number");
+    let reached = play.under.station().map(|station| {
+        station
+            .publish(now, request)
+            .map_err(|refused| refused.reason)
+    });
+    play.say(format_args!("published: {reached:?}"));
 }

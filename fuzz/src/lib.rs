@@ -1,5 +1,6 @@
 //! Models the targets compare the core with: written from WIRE.md as plainly as possible, sharing no code with it.
 
+pub mod accounts;
 pub mod cbor;
 pub mod cuts;
 pub mod hostile;

@@ -7,7 +7,7 @@ use tidings::wire::{
 };
 use tidings::{NodeId, RunId};
 
-use crate::hostile::{Play, Said, realm};
+use crate::hostile::{LINKS, Play, Said, key_of, realm};
 
 pub const TOPICS: [&str; 4] = ["a/b", "a/c", "_system/x", "d"];
 const FILTERS: [&str; 6] = ["a/b", "a/*", "**", "a/b/**", "d", "bad//filter"];
@@ -31,32 +31,41 @@ pub fn steps(mut data: &[u8], mut step: impl FnMut(u8, [u8; 3], &[u8])) {
     }
 }
 
+/// The link a step is about.
+fn link(kind: u8) -> usize {
+    usize::from(kind >> 4) % LINKS
+}
+
 /// What either kind of peer may say. `false`: not one of these.
 pub fn common(play: &mut Play<'_>, kind: u8, [a, b, c]: [u8; 3], raw: &[u8]) -> bool {
+    let at = link(kind);
     match kind % 16 {
         0 => {
             let mut framed = (raw.len() as u32).to_be_bytes().to_vec();
             framed.extend_from_slice(raw);
-            play.feed(&framed);
+            play.feed(at, &framed);
         }
-        1 => play.feed(raw),
+        1 => {
+            play.feed(at, raw);
+        }
         2 => {
             let steps = [0, 0, 0, 0, -600_000, 600_000, -5_000, 11_000];
             play.wait(WAITS[usize::from(a % 8)], steps[usize::from(b % 8)]);
         }
-        3 if a < 16 => play.cut(),
-        3 => play.connect(),
-        4 => say(play, &Frame::Ping(&[c; 16])),
-        5 if b < 8 => say(
-            play,
+        3 if a < 16 => play.cut(at),
+        3 if a < 24 => play.close(at),
+        3 => play.connect(at),
+        4 => play.frame(at, &Frame::Ping(&[c; 16])),
+        5 if b < 8 => play.frame(
+            at,
             &Frame::Goodbye(Goodbye {
                 detail: "",
                 reason: CloseReason::Draining,
             }),
         ),
-        5 => say(play, &Frame::Pong(&[c; 16])),
-        6 => say(
-            play,
+        5 => play.frame(at, &Frame::Pong(&[c; 16])),
+        6 => play.frame(
+            at,
             &Frame::Subscribe(Subscribe {
                 id: u64::from(a),
                 realm: realm(),
@@ -64,8 +73,8 @@ pub fn common(play: &mut Play<'_>, kind: u8, [a, b, c]: [u8; 3], raw: &[u8]) -> 
                 resume: (c & 1 == 1).then_some(position(c)),
             }),
         ),
-        7 => say(play, &Frame::Unsubscribe(1 + u64::from(a % 8))),
-        8 => publish(play, [a, b, c]),
+        7 => play.frame(at, &Frame::Unsubscribe(1 + u64::from(a % 8))),
+        8 => publish(play, at, [a, b, c]),
         _ => return false,
     }
     true
@@ -73,7 +82,7 @@ pub fn common(play: &mut Play<'_>, kind: u8, [a, b, c]: [u8; 3], raw: &[u8]) -> 
 
 /// What a station says.
 pub fn station(play: &mut Play<'_>, kind: u8, [a, b, c]: [u8; 3]) {
-    let id = 1 + u64::from(a % 6);
+    let (at, id) = (link(kind), 1 + u64::from(a % 6));
     match kind % 16 {
         9 | 10 => {
             let publication = play.publication(&said(10 + u64::from(b / 64), b, c));
@@ -84,26 +93,26 @@ pub fn station(play: &mut Play<'_>, kind: u8, [a, b, c]: [u8; 3]) {
                 offset: u64::from(c),
                 publication: &publication,
             };
-            say(play, &Frame::Event(event));
+            play.frame(at, &Frame::Event(event));
         }
-        11 => say(
-            play,
+        11 => play.frame(
+            at,
             &Frame::Subscribed(Subscribed {
                 id,
                 resume: ResumeOutcome::None,
                 position: position(c),
             }),
         ),
-        12 => say(
-            play,
+        12 => play.frame(
+            at,
             &Frame::Refused(Refused {
                 id,
                 limit: (b & 1 == 1).then_some(5),
                 reason: SubscribeRefusal::ALL[usize::from(c) % SubscribeRefusal::ALL.len()],
             }),
         ),
-        13 => say(
-            play,
+        13 => play.frame(
+            at,
             &Frame::Progress(Progress {
                 id,
                 offset: u64::from(b),
@@ -114,8 +123,8 @@ pub fn station(play: &mut Play<'_>, kind: u8, [a, b, c]: [u8; 3]) {
             let reason = SkipReason::ALL[usize::from(c) % SkipReason::ALL.len()];
             let peer = matches!(reason, SkipReason::PeerInterrupted).then(|| NodeId::new([9; 32]));
             let (to, count) = (u64::from(b), u64::from(a));
-            say(
-                play,
+            play.frame(
+                at,
                 &Frame::Skipped(Skipped {
                     id,
                     to,
@@ -129,8 +138,8 @@ pub fn station(play: &mut Play<'_>, kind: u8, [a, b, c]: [u8; 3]) {
         _ => {
             let outcome = [OutcomeCode::Routed, OutcomeCode::NoSubscriber][usize::from(c % 2)];
             let subscribers = u64::from(outcome == OutcomeCode::Routed);
-            say(
-                play,
+            play.frame(
+                at,
                 &Frame::Published(Published {
                     id,
                     limit: None,
@@ -143,16 +152,16 @@ pub fn station(play: &mut Play<'_>, kind: u8, [a, b, c]: [u8; 3]) {
     }
 }
 
-fn publish(play: &mut Play<'_>, [a, b, c]: [u8; 3]) {
-    let said = said(if b & 64 == 0 { 1 } else { 10 }, b, c);
+fn publish(play: &mut Play<'_>, at: usize, [a, b, c]: [u8; 3]) {
+    let said = said(if b & 64 == 0 { key_of(at) } else { 10 }, b, c);
     let publication = play.publication(&said);
     let route = if said.one == (b & 16 == 0) {
         Route::One
     } else {
         Route::All
     };
-    say(
-        play,
+    play.frame(
+        at,
         &Frame::Publish(Publish {
             id: u64::from(a),
             route,
@@ -178,10 +187,4 @@ fn position(c: u8) -> Position {
         run: RunId::new([c & 3; 8]),
         offset: u64::from(c >> 2),
     }
-}
-
-fn say(play: &mut Play<'_>, frame: &Frame<'_>) {
-    let mut framed = Vec::new();
-    frame.encode_framed(&mut framed);
-    play.feed(&framed);
 }
