@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Fills fuzz/corpus/TARGET from vectors/ and from the inputs that once found something. Names are hashes, so running it twice adds nothing."""
+"""Fills FOLDER/TARGET from vectors/ and from the inputs that once found something. Names are hashes, so running it twice adds nothing."""
 
 import hashlib
 import json
 import pathlib
+import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 VECTORS = HERE.parent / "vectors"
@@ -145,10 +146,17 @@ def station():
             yield b"\0" + bytes([0, len(data), 0, 0]) + data
 
 
+def seal():
+    for length in (0, 1, 16, 255):
+        for fill in (0, 1, 0xAB):
+            yield bytes([fill]) * (130 + length)
+
+
 def main():
-    for target in (cbor, client, frame, order, publication, station, topic):
+    into = pathlib.Path(sys.argv[1])
+    for target in (cbor, client, frame, order, publication, seal, station, topic):
         name = target.__name__
-        folder = HERE / "corpus" / name
+        folder = into / name
         folder.mkdir(parents=True, exist_ok=True)
         found = [bytes.fromhex(text) for text in FOUND.get(name, [])]
         seeds = {data for data in [*target(), *found] if len(data) <= LONGEST}

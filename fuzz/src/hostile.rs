@@ -28,6 +28,10 @@ use crate::cuts;
 /// Links a machine may have at once; the last one's peer is honest.
 pub const LINKS: usize = 3;
 
+/// Marks the names of streams: anycast events of an id, and answers to a publish.
+const ONES: u64 = 1 << 61;
+const ANSWERS: u64 = 1 << 60;
+
 /// The machine under test.
 #[derive(Debug)]
 pub enum Under {
@@ -174,7 +178,8 @@ impl<'a> Play<'a> {
         for name in names {
             let eager = self.streams.get(name).unwrap_or(&none);
             let late = lazy.streams.get(name).unwrap_or(&none);
-            let ended = lazy.failed.contains(&name.0) || lazy.left.contains(name);
+            let ended =
+                lazy.failed.contains(&name.0) || lazy.left.contains(&(name.0, name.1 & !ONES));
             let cut_short = ended && eager.starts_with(late.as_str());
             assert!(
                 eager == late || cut_short,
@@ -541,13 +546,13 @@ impl<'a> Play<'a> {
                 self.books.wrote(at, &frame);
                 let id = match frame {
                     // Anycast goes before the rings.
-                    Frame::Event(Event { id, offset: 0, .. }) => Some(id | 1 << 61),
+                    Frame::Event(Event { id, offset: 0, .. }) => Some(id | ONES),
                     Frame::Event(Event { id, .. })
                     | Frame::Skipped(Skipped { id, .. })
                     | Frame::Subscribed(Subscribed { id, .. })
                     | Frame::Refused(Refused { id, .. }) => Some(id),
                     // Ids of publishes are counted apart.
-                    Frame::Published(Published { id, .. }) => Some(id | 1 << 60),
+                    Frame::Published(Published { id, .. }) => Some(id | ANSWERS),
                     _ => None,
                 };
                 if let Some(id) = id {
