@@ -264,7 +264,7 @@ impl Side {
     /// The deadline to take out of the index and the one to put in, when they changed. One that moved back stays where it is and is looked
     /// at early.
     pub(crate) fn rearm(&mut self) -> Option<(Option<Instant>, Instant)> {
-        let at = self.link.poll_timeout()?;
+        let at = self.link.poll_timeout().filter(|_| !self.closed)?;
         if self.armed.is_some_and(|armed| armed <= at) {
             return None;
         }
@@ -274,6 +274,9 @@ impl Side {
     /// The deadline in the index has come.
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> Result<(), LinkError> {
         self.armed = None;
+        if self.closed {
+            return Ok(());
+        }
         self.link.handle_timeout(now)?;
         self.queue_handshake();
         Ok(())

@@ -12,6 +12,7 @@ mod pool;
 mod publish;
 mod questions;
 mod receive;
+mod redial;
 mod request;
 mod status;
 mod streams;
@@ -41,7 +42,7 @@ use crate::crypto::Profile;
 use crate::inbound::dedup::{self, HeapDedup};
 use crate::inbound::lane::Resting;
 use crate::publishers::Publishers;
-use crate::rng::{Entropy, Rng, Seed};
+use crate::rng::{Entropy, Seed};
 use crate::side::slept;
 use crate::table::HeapTable;
 use crate::tags::Tags;
@@ -63,7 +64,6 @@ pub struct Client {
     config: ClientConfig,
     id: NodeId,
     entropy: Entropy,
-    jitter: Rng,
     now: Now,
     closed: bool,
     stations: Vec<Dialled>,
@@ -115,7 +115,8 @@ impl Client {
         let stations = config
             .stations
             .iter()
-            .map(|pin| Dialled::new(*pin, now))
+            .enumerate()
+            .map(|(n, pin)| Dialled::new(*pin, now, seed.fork(&alloc::format!("redial {n}"))))
             .collect();
         let questions = match config.verification {
             Verification::Asked => limits.pending_verifications,
@@ -124,7 +125,6 @@ impl Client {
         let mut client = Self {
             id: NodeId::of_key(profile.name(), &signer.public_key()),
             entropy,
-            jitter: seed.fork("redial"),
             now,
             closed: false,
             stations,

@@ -9,22 +9,19 @@ use core::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 
+use super::redial::Redial;
 use super::timers::Timer;
 use super::{Client, WireId};
 use crate::action::{Action, Intake, LinkEvent, Ready, StationRef, Transmit};
-use crate::code::CloseReason;
+use crate::code::{CloseReason, HandshakeRefusal};
 use crate::error::LinkError;
 use crate::link::{Binding, Link, LinkSettings, Step};
 use crate::refusal::Misuse;
+use crate::rng::Rng;
 use crate::side::{Next, Side};
 use crate::time::{Instant, Now};
 use crate::wire::{Frame, MAX_HEAD, Object, Phase, Role, plain_event, publish_head};
 use crate::{LinkId, NodeId, Ticket};
-
-/// The shortest wait before a station is dialled again.
-const REDIAL_MIN: Duration = Duration::from_millis(250);
-/// The longest.
-const REDIAL_MAX: Duration = Duration::from_secs(30);
 
 /// A configured station.
 #[derive(Debug)]
@@ -33,7 +30,9 @@ pub(super) struct Dialled {
     /// A `Dial` is with the driver.
     dialling: bool,
     pub(super) link: Option<LinkId>,
-    wait: Duration,
+    redial: Redial,
+    /// When its link came up.
+    up_at: Option<Instant>,
     pub(super) retry_at: Option<Instant>,
     /// Since when it waits or is being dialled.
     pub(super) since: Now,
@@ -44,12 +43,13 @@ pub(super) struct Dialled {
 }
 
 impl Dialled {
-    pub(super) fn new(pin: Option<NodeId>, now: Now) -> Self {
+    pub(super) fn new(pin: Option<NodeId>, now: Now, jitter: Rng) -> Self {
         Self {
             pin,
             dialling: false,
             link: None,
-            wait: REDIAL_MIN,
+            redial: Redial::new(jitter),
+            up_at: None,
             retry_at: None,
             since: now,
             links: 0,
@@ -140,19 +140,20 @@ impl Client {
         self.actions.push_back(Action::Dial { station });
     }
 
-    /// Waits before dialling again: decorrelated jitter, 250 ms to 30 s.
-    fn dial_later(&mut self, now: Now, station: StationRef) {
+    /// Waits before dialling again, and longer where the station asked for that and another one is there.
+    fn dial_later(&mut self, now: Now, station: StationRef, away: bool) {
+        let others = self.links.iter().any(|(_, side)| side.is_live());
         let Some(dialled) = self.stations.get_mut(usize::from(station.0)) else {
             return;
         };
         dialled.dialling = false;
+        let up_at = dialled.up_at.take();
+        let lived = up_at.map_or(Duration::ZERO, |at| now.mono.saturating_since(at));
         if self.closed {
             return;
         }
-        let longest = (dialled.wait.as_millis() as u64).saturating_mul(3);
-        let wait = self.jitter.between(REDIAL_MIN.as_millis() as u64, longest);
-        dialled.wait = Duration::from_millis(wait).min(REDIAL_MAX);
-        let at = now.mono.saturating_add(dialled.wait);
+        let wait = dialled.redial.after(lived, away && others);
+        let at = now.mono.saturating_add(wait);
         dialled.retry_at = Some(at);
         dialled.since = now;
         self.timers.insert((at, Timer::Dial(station)));
@@ -169,7 +170,7 @@ impl Client {
             return Err(Misuse::NotDialled);
         }
         self.counts.dials_failed += 1;
-        self.dial_later(now, station);
+        self.dial_later(now, station, false);
         Ok(())
     }
 
@@ -230,11 +231,19 @@ impl Client {
         self.links.get(link).ok_or(Misuse::DeadHandle)?;
         self.stop_link(now, link, reason, None);
         if let Some(side) = self.links.remove(link) {
+            let error = side.base.link.error();
+            let mut away = matches!(
+                error,
+                Some(LinkError::RefusedByStation(
+                    HandshakeRefusal::Full | HandshakeRefusal::Draining
+                ))
+            );
             if let Some(dialled) = self.stations.get_mut(usize::from(side.station.0)) {
                 dialled.link = None;
-                dialled.last_error = side.base.link.error().or(dialled.last_error);
+                dialled.last_error = error.or(dialled.last_error);
+                away |= dialled.last_end == Some(CloseReason::Draining);
             }
-            self.dial_later(now, side.station);
+            self.dial_later(now, side.station, away);
         }
         Ok(link)
     }
@@ -323,7 +332,7 @@ impl Client {
             side.base.rise(now);
             let station = side.station;
             if let Some(dialled) = self.stations.get_mut(usize::from(station.0)) {
-                dialled.wait = REDIAL_MIN;
+                dialled.up_at = Some(now.mono);
                 dialled.links += 1;
                 dialled.last_error = None;
             }

@@ -153,6 +153,9 @@ impl Station {
         for topic in moved {
             self.release(now, topic);
         }
+        if self.draining {
+            self.leave_if_level(now, link);
+        }
     }
 
     /// This side found a fault that ends the link.

@@ -46,9 +46,12 @@ use crate::refusal::Misuse;
 use crate::rng::{Entropy, Seed};
 use crate::side::{Side, slept};
 use crate::tags::Tags;
-use crate::time::{Instant, Now};
+use crate::time::{Duration, Instant, Now};
 use crate::wire::Role;
 use crate::{LinkId, NodeId, RealmId};
+
+/// How long a station that is going away goes on writing.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(5);
 
 inner_handle!(/** A subscription of a link. */ ReaderId);
 inner_handle!(/** A topic with a ring. */ TopicId);
@@ -77,7 +80,7 @@ struct StationSide {
 /// A relay. See the module's text.
 ///
 /// Getters: `id`, `status`, `memory`, `poll_timeout`. Inputs: `handle_link`, `handle_input`, `handle_written`, `handle_timeout`.
-/// Commands: `publish`, `purge`, `close_link`, `close`. Outputs: `poll_action`, `poll_transmit`; they take no time and decide nothing.
+/// Commands: `publish`, `purge`, `close_link`, `drain`, `close`. Outputs: `poll_action`, `poll_transmit`; they take no time and decide nothing.
 #[derive(Debug)]
 pub struct Station {
     config: StationConfig,
@@ -248,7 +251,45 @@ impl Station {
         Ok(())
     }
 
-    /// Ends every link with `goodbye { draining }` and refuses what comes after.
+    /// Begins to go away: links, subscriptions and publications that come are refused with `draining`; a link whose readers are level and
+    /// whose publications are answered is ended with `goodbye { draining }`, every other one 5 s later. The station is done when it
+    /// [`is_drained`](Self::is_drained).
+    pub fn drain(&mut self, now: Now) {
+        let now = self.at(now);
+        if self.draining {
+            return;
+        }
+        self.draining = true;
+        self.timers
+            .insert((now.mono.saturating_add(DRAIN_PATIENCE), Timer::Drain));
+        let links: Vec<LinkId> = self.links.iter().map(|(link, _)| link).collect();
+        for link in links {
+            self.leave_if_level(now, link);
+        }
+    }
+
+    /// Whether it drained or closed and has no link left.
+    pub fn is_drained(&self) -> bool {
+        self.draining && self.links.len() == 0
+    }
+
+    /// While draining: says goodbye to a link that has everything.
+    pub(super) fn leave_if_level(&mut self, now: Now, link: LinkId) {
+        let Some(side) = self.links.get(link) else {
+            return;
+        };
+        let written = side.base.link.written() == side.base.link.queued();
+        let level = side.round.iter().all(|reader| {
+            let reader = self.readers.get(*reader);
+            reader.is_none_or(|reader| !reader.has_something())
+        });
+        if side.is_live() && written && level && side.ones.is_empty() && side.unanswered == 0 {
+            let detail = side.base.farewell();
+            self.end_link(now, link, CloseReason::Draining, detail);
+        }
+    }
+
+    /// Ends every link at once with `goodbye { draining }` and refuses what comes after.
     pub fn close(&mut self, now: Now) {
         let now = self.at(now);
         self.draining = true;

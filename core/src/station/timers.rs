@@ -13,6 +13,8 @@ use crate::{LinkId, RealmId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
+    /// Going away has taken long enough.
+    Drain,
     /// A handshake or a frame that is not whole.
     Link(LinkId),
     /// A realm with interests nobody holds any more.
@@ -47,6 +49,7 @@ impl Station {
             }
             self.timers.remove(&(at, timer));
             match timer {
+                Timer::Drain => self.close(now),
                 Timer::Link(link) => self.link_timeout(now, link),
                 Timer::Linger(realm) => self.end_linger(now, realm),
                 Timer::Progress(reader) => self.progress_timeout(now, reader),

@@ -514,7 +514,11 @@ impl Node {
 
     pub fn with(config: ClientConfig, links: u16, request: Subscribe) -> Self {
         let dials = |config: ClientConfig, _| config.station(None);
-        let mut client = client((0..links).fold(config, dials));
+        Self::of(client((0..links).fold(config, dials)), links, request)
+    }
+
+    /// With a client that has so many stations to dial.
+    pub fn of(mut client: Client, links: u16, request: Subscribe) -> Self {
         let links: Vec<Far> = (0..links)
             .map(|n| {
                 let station = signer(100 + u64::from(n));

@@ -38,7 +38,7 @@ pub(crate) async fn run(args: StationArgs) -> Result<Exit, Failure> {
     ended().await;
     say("closing");
     let totals = totals(&station);
-    station.close().await;
+    station.drain().await;
     say(totals);
     Ok(Exit::Done)
 }

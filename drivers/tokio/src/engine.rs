@@ -30,6 +30,10 @@ use crate::link;
 /// How long `close` waits for goodbyes to be written and answered.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long a machine is not called at most while it has a deadline: a host that slept finds out so
+/// soon after it woke, though the timer's clock stood still.
+const LOOK: Duration = Duration::from_secs(5);
+
 /// What is done once the lock is gone: it runs code that is not the driver's.
 #[derive(Debug, Default)]
 pub(crate) struct After {
@@ -400,7 +404,12 @@ async fn keep_time<H: Host>(engine: Arc<Engine<H>>) {
         }
         tokio::select! {
             () = engine.timer.notified() => {}
-            () = tokio::time::sleep_until(TokioInstant::now() + wait) => {}
+            () = tokio::time::sleep_until(TokioInstant::now() + wait.min(LOOK)) => {
+                if wait > LOOK {
+                    // Nothing is due; the machine compares the clocks.
+                    let _nothing = engine.with(|state, now| state.host.machine().handle_timeout(now));
+                }
+            }
         }
     }
 }

@@ -224,6 +224,13 @@ impl NodeBuilder {
         self
     }
 
+    /// How often the other side of each link is asked whether it is there, and how long its answer is
+    /// waited for. Default 30 s, 1 s to 1 h.
+    pub fn probe_every(mut self, every: Duration) -> Self {
+        self.config = self.config.probe_every(every);
+        self
+    }
+
     /// The longest frame this node reads, in bytes. Default 1 MiB, 512 to 16,777,215.
     pub fn max_frame(mut self, bytes: u32) -> Self {
         self.config = self.config.max_frame(bytes);

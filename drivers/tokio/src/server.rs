@@ -24,6 +24,9 @@ use crate::{AddressError, IoCounters, StartError, address, random};
 
 /// How long a listener waits after an accept that failed (no file descriptor is left, say).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long a station that drains is waited for: the core ends its links after 5 s, and a socket has a
+/// second to be closed.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(7);
 /// Connections the operating system keeps until they are accepted.
 const BACKLOG: u32 = 1024;
 
@@ -88,6 +91,13 @@ impl StationServerBuilder {
     /// The longest frame this station reads, in bytes. Default 1 MiB, 512 to 16,777,215.
     pub fn max_frame(mut self, bytes: u32) -> Self {
         self.config = self.config.max_frame(bytes);
+        self
+    }
+
+    /// How often the other side of each link is asked whether it is there, and how long its answer is
+    /// waited for. Default 30 s, 1 s to 1 h.
+    pub fn probe_every(mut self, every: Duration) -> Self {
+        self.config = self.config.probe_every(every);
         self
     }
 
@@ -272,6 +282,19 @@ impl StationServer {
     pub fn purge(&self, node: NodeId) -> usize {
         self.engine
             .with(|state, now| state.host.station.purge(now, node))
+    }
+
+    /// Goes away gently: refuses what comes with `draining`, ends each link once its readers have all
+    /// there is, within 5 s, then closes. Cancelled, it goes on draining; [`Self::close`] or the drop
+    /// of the station ends it.
+    pub async fn drain(&self) {
+        self.engine.with(|state, now| state.host.station.drain(now));
+        self.engine
+            .wait(DRAIN_PATIENCE, |state| {
+                state.host.station.is_drained().then_some(())
+            })
+            .await;
+        self.close().await;
     }
 
     /// Stops listening, says goodbye on every link, and waits until the sockets are closed, 2 s at
