@@ -1,16 +1,99 @@
-//! The simulation (feature `sim`): its own keys, and a network on a clock moved by hand.
+//! The simulation (feature `sim`): its own keys, a network on a clock moved by hand, and whole systems drawn from a seed.
 //!
 //! Decides: a fake profile whose signatures are cheap, so that a simulated day is spent in the machines and not in curve arithmetic.
 //! Leaves to others: real keys. Believes: no clock. Bounded by: fixed sizes.
 //!
 //! A machine built with [`FAKE_PROFILE`] accepts no other profile, and no machine built with another accepts this one.
+//!
+//! [`Net`] joins machines for a test that knows what it wants. [`run`] draws hosts, ways, subscriptions, publications and faults from a
+//! seed, lets them happen, lets everything come to rest, and then holds what every stream said against what really happened, counted from the
+//! payloads outside the machines. A run depends on its seed and [`Options`] alone; [`shrink`] finds the fewest acts with which it still fails.
 
+mod acts;
+mod cable;
+mod check;
+mod clock;
+mod draw;
+mod hash;
+mod keys;
+mod listen;
 mod net;
+mod plan;
+mod populate;
+mod report;
+mod sabotage;
+mod shrink;
+mod tap;
+mod trace;
+mod truth;
+mod world;
+
+use alloc::vec::Vec;
 
 use sha2::{Digest, Sha256};
 
 pub use self::net::{Net, START, entropy};
+pub use self::plan::Fault;
+pub use self::report::{Broken, Outcomes, Tally};
+pub use self::sabotage::Sabotage;
+pub use self::shrink::{Shrunk, shrink};
 use crate::crypto::{Profile, SignError, Signer};
+
+/// How a run is driven and looked at.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// Keep the lines of the trace.
+    pub trace: bool,
+    /// A bug to be planted.
+    pub sabotage: Option<Sabotage>,
+    /// How machines are drained.
+    pub habit: Habit,
+    /// Ed25519 in place of the fake profile.
+    pub real_keys: bool,
+    /// Acts that are left out, by their place; sorted.
+    pub without: Vec<usize>,
+}
+
+impl Options {
+    fn masks(&self, act: usize) -> bool {
+        self.without.binary_search(&act).is_ok()
+    }
+}
+
+/// When streams are read, and in which pieces bytes are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Habit {
+    /// As soon as there is something.
+    #[default]
+    Prompt,
+    /// Bytes in pieces of at most `cut`, streams at every so manyth moment whether or not they said they have something.
+    Small {
+        /// Bytes per read.
+        cut: usize,
+        /// Moments between two looks at the streams.
+        every: u32,
+    },
+}
+
+/// Runs one seed.
+pub fn run(seed: u64, options: &Options) -> Outcomes {
+    let plan = plan::Plan::draw(seed);
+    let acts = plan.acts.len();
+    let mut world = world::World::new(plan, options.clone());
+    world.run();
+    let broken = world.judge();
+    Outcomes {
+        seed,
+        trace: world.whole_hash(),
+        streams: world.stream_hashes(),
+        tally: world.tally,
+        broken,
+        lines: world.trace.lines,
+        acts,
+    }
+}
 
 /// A keyed hash in place of signatures. Anyone can forge it: for simulations alone.
 pub const FAKE_PROFILE: Profile = Profile::FAKE;

@@ -1,85 +1,113 @@
 //! A network in one thread: clients and stations joined by byte pipes, on a clock that is moved by hand.
 //!
-//! Decides: when bytes arrive (each link has its own delay) and when a link breaks. Leaves to others: what the machines make of it; it
-//! talks to them through their public contract and [`LinkIo`] only. Believes: its own two clocks. Bounded by: what is
-//! put into it. The same calls give the same trace, whose hash is [`Net::trace`].
+//! Decides: when bytes arrive, when a link breaks, when a host sleeps. Leaves to others: what the machines make of it; it talks to them
+//! through their public contract and [`LinkIo`] only. Believes: the true time, of which each host's clocks are its own. Bounded by: what
+//! is put into it. The same calls give the same trace, whose hash is [`Net::trace`].
 
-use alloc::collections::VecDeque;
+mod host;
+mod io;
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
-use sha2::{Digest, Sha256};
-
-use crate::pump::{LinkIo, Machine};
+use super::cable::{CLIENT, Cable, STATION, Way};
+use super::clock::Clock;
+pub use super::clock::START;
+use super::hash::Hash;
+use super::plan::Topics;
+use super::sabotage::Saboteur;
+use super::tap::Note;
+use crate::code::CloseReason;
+use crate::crypto::Profile;
+use crate::pump::Machine;
 use crate::{
-    Action, Answer, Binding, Client, ClientConfig, Duration, Entropy, Instant, Intake, Item,
-    LinkEvent, LinkId, Now, Outcome, Question, Ready, Seed, Station, StationConfig, StationRef,
-    SubscriptionId, Ticket, Turn, WallMs, code::CloseReason, soonest,
+    Action, Client, ClientConfig, Duration, Entropy, Instant, Item, LinkError, Now, Outcome,
+    Question, Ready, Seed, Station, StationConfig, SubscriptionId, Ticket, Turn, soonest,
 };
-
-/// Where wall time begins in a [`Net`]: some day in 2026.
-pub const START: WallMs = WallMs::new(1_790_000_000_000);
+pub(super) use host::{Host, Kind};
 
 /// Calls of `handle_timeout` at one moment before that is called a hot loop.
 const HOT: usize = 10_000;
 
-/// Bytes under way in one direction.
-#[derive(Debug, Default)]
-struct Pipe {
-    chunks: VecDeque<(Instant, Vec<u8>)>,
-    /// Arrived and not read: its reader is paused.
-    waiting: Vec<u8>,
-    paused: bool,
+/// What happens at a moment, in the order in which it does when more than one thing happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Connect,
+    Arrive,
+    Down,
+    Answer,
 }
 
-impl Pipe {
-    fn bytes(&self) -> usize {
-        self.waiting.len()
-            + self
-                .chunks
-                .iter()
-                .map(|(_, chunk)| chunk.len())
-                .sum::<usize>()
-    }
-}
+/// Something that happens: when, what, to which cable (or host), at which side.
+type Due = (Instant, What, usize, usize);
 
-/// One connection between a client and a station.
-#[derive(Debug)]
-struct Cable {
-    client: usize,
-    station: usize,
-    ends: [LinkIo; 2],
-    pipes: [Pipe; 2],
-    delay: Duration,
-    cut: bool,
-}
-
-/// The index of the client's end, and of what arrives there.
-const CLIENT: usize = 0;
-const STATION: usize = 1;
-
-/// A client with what it has said.
-#[derive(Debug)]
-struct Node {
-    client: Client,
-    /// The station behind each of its `StationRef`s.
-    stations: Vec<usize>,
-    settled: Vec<(Ticket, Outcome)>,
-    ready: Vec<SubscriptionId>,
+/// What whoever watches is told, in its order.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Seen {
+    /// A machine took a frame.
+    Took {
+        cable: usize,
+        side: usize,
+        written: Instant,
+        note: Note,
+    },
+    /// A machine wrote a frame.
+    Wrote {
+        cable: usize,
+        side: usize,
+        note: Note,
+    },
+    /// A connection is up at both ends.
+    Up { cable: usize },
+    /// A connection ended at one end: the machine was told, or ended it.
+    Ended {
+        cable: usize,
+        side: usize,
+        reason: CloseReason,
+    },
+    /// A publication was settled.
+    Settled {
+        host: usize,
+        ticket: Ticket,
+        outcome: Outcome,
+    },
+    /// A stream has something to read.
+    Readable {
+        host: usize,
+        subscription: SubscriptionId,
+    },
+    /// A machine ended a link for a fault of its peer.
+    Fault {
+        cable: usize,
+        side: usize,
+        error: LinkError,
+    },
 }
 
 /// Clients and stations on one clock.
 #[derive(Debug)]
 pub struct Net {
-    now: Now,
-    seed: u8,
-    stations: Vec<Option<Station>>,
-    nodes: Vec<Node>,
-    cables: Vec<Cable>,
-    delays: Vec<(usize, usize, Duration)>,
+    now: Instant,
+    seed: [u8; 8],
+    pub(super) hosts: Vec<Host>,
+    clients: Vec<usize>,
+    stations: Vec<usize>,
+    pub(super) cables: Vec<Cable>,
+    ways: BTreeMap<(usize, usize), Way>,
+    usual: Way,
+    due: BinaryHeap<Reverse<Due>>,
     cut_at: usize,
-    socket_bytes: usize,
-    trace: Sha256,
+    trace: Hash,
     failed_input: u64,
+    /// A machine whose deadlines make no progress.
+    pub(super) stuck: Option<(usize, &'static str)>,
+    pub(super) saboteur: Saboteur,
+    /// Whoever watches: what its topics are called, in which profile publications are read.
+    watch: Option<(Topics, Profile)>,
+    pub(super) seen: Vec<Seen>,
+    spare: Vec<Vec<u8>>,
 }
 
 /// Entropy for tests: repeatable, and of a constructor that real machines do not have.
@@ -90,18 +118,34 @@ pub fn entropy(seed: u8) -> Entropy {
 impl Net {
     /// An empty network.
     pub fn new(seed: u8) -> Self {
+        Self::seeded([seed; 8])
+    }
+
+    pub(super) fn seeded(seed: [u8; 8]) -> Self {
         Self {
-            now: Now::new(Instant::ORIGIN, START),
+            now: Instant::ORIGIN,
             seed,
+            hosts: Vec::new(),
+            clients: Vec::new(),
             stations: Vec::new(),
-            nodes: Vec::new(),
             cables: Vec::new(),
-            delays: Vec::new(),
+            ways: BTreeMap::new(),
+            usual: Way::default(),
+            due: BinaryHeap::new(),
             cut_at: usize::MAX,
-            socket_bytes: usize::MAX,
-            trace: Sha256::new(),
+            trace: Hash::default(),
             failed_input: 0,
+            stuck: None,
+            saboteur: Saboteur::default(),
+            watch: None,
+            seen: Vec::new(),
+            spare: Vec::new(),
         }
+    }
+
+    /// Keeps what passes for whoever watches.
+    pub(super) fn watch(&mut self, topics: Topics, profile: Profile) {
+        self.watch = Some((topics, profile));
     }
 
     /// Cuts what arrives into reads of at most so many bytes.
@@ -111,24 +155,40 @@ impl Net {
 
     /// Lets a link take no more while so many bytes are under way in one direction, as a socket does.
     pub fn socket_bytes(&mut self, bytes: usize) {
-        self.socket_bytes = bytes;
+        self.usual.budget = bytes;
+        for way in self.ways.values_mut() {
+            way.budget = bytes;
+        }
     }
 
-    /// Both clocks.
+    /// Both clocks, of a host that never slept.
     pub fn now(&self) -> Now {
+        match self.hosts.first() {
+            Some(host) => host.clock.now(self.now),
+            None => Clock::default().now(self.now),
+        }
+    }
+
+    pub(super) fn truth(&self) -> Instant {
         self.now
     }
 
-    /// Steps the wall by so many milliseconds.
-    pub fn step_wall(&mut self, by: i64) {
-        let wall = self.now.wall.as_millis().saturating_add_signed(by);
-        self.now.wall = WallMs::new(wall);
+    pub(super) fn now_of(&self, host: usize) -> Now {
+        self.hosts[host].clock.now(self.now)
     }
 
-    fn seeds(&self, kind: u8, index: usize) -> (Seed, Entropy) {
-        let mut bytes = [self.seed; 32];
-        bytes[0] = kind;
-        bytes[1..9].copy_from_slice(&(index as u64).to_be_bytes());
+    /// Steps the wall of every host by so many milliseconds.
+    pub fn step_wall(&mut self, by: i64) {
+        for host in &mut self.hosts {
+            host.clock.step_wall(self.now, by);
+        }
+    }
+
+    fn seeds(&self, kind: u8, index: usize, run: u8) -> (Seed, Entropy) {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&self.seed);
+        (bytes[8], bytes[9]) = (kind, run);
+        bytes[10..18].copy_from_slice(&(index as u64).to_be_bytes());
         (Seed::new(bytes), Entropy::from_hardware(bytes))
     }
 
@@ -137,50 +197,127 @@ impl Net {
     /// # Panics
     /// When the configuration is refused.
     pub fn station(&mut self, config: StationConfig) -> usize {
-        let (seed, entropy) = self.seeds(1, self.stations.len());
+        let index = self.stations.len();
+        let host = self.hosts.len();
+        self.hosts.push(Host::new(Vec::new()));
+        self.stations.push(host);
+        self.start_station(index, config, 0);
+        index
+    }
+
+    /// Starts a station that is not running.
+    pub(super) fn start_station(&mut self, index: usize, config: StationConfig, run: u8) {
+        let (seed, entropy) = self.seeds(1, index, run);
+        let host = self.stations[index];
         let config = config
             .allow_local(true)
             .build()
             .expect("a valid configuration");
-        self.stations
-            .push(Some(Station::new(config, seed, entropy, self.now)));
-        self.stations.len() - 1
+        let now = self.now_of(host);
+        let station = Station::new(config, seed, entropy, now);
+        self.hosts[host].kind = Some(Kind::Station(Box::new(station)));
+        self.hosts[host].dirty = true;
     }
 
     /// Adds a client of these stations; answers its index.
     ///
     /// # Panics
-    /// When the configuration is refused.
+    /// When the configuration is refused, or a station is not running.
     pub fn client(&mut self, config: ClientConfig, stations: &[usize]) -> usize {
-        let (seed, entropy) = self.seeds(2, self.nodes.len());
-        let config = stations
-            .iter()
-            .fold(config.allow_local(true), |config, station| {
-                config.station(self.stations[*station].as_ref().map(Station::id))
-            });
-        let config = config.build().expect("a valid configuration");
-        self.nodes.push(Node {
-            client: Client::new(config, seed, entropy, self.now),
-            stations: stations.to_vec(),
-            settled: Vec::new(),
-            ready: Vec::new(),
+        let config = stations.iter().fold(config, |config, station| {
+            config.station(Some(self.at_station(*station).id()))
         });
-        self.nodes.len() - 1
+        let index = self.client_of(stations.to_vec());
+        self.start_client(index, config, 0);
+        index
+    }
+
+    /// Adds a host for a client of these stations.
+    pub(super) fn client_of(&mut self, stations: Vec<usize>) -> usize {
+        self.clients.push(self.hosts.len());
+        self.hosts.push(Host::new(stations));
+        self.clients.len() - 1
+    }
+
+    /// Starts a client that is not running; its stations stand in its configuration.
+    pub(super) fn start_client(&mut self, index: usize, config: ClientConfig, run: u8) {
+        let (seed, entropy) = self.seeds(2, index, run);
+        let host = self.clients[index];
+        let config = config
+            .allow_local(true)
+            .build()
+            .expect("a valid configuration");
+        let now = self.now_of(host);
+        let client = Client::new(config, seed, entropy, now);
+        self.hosts[host].kind = Some(Kind::Client(Box::new(client)));
+        self.hosts[host].dirty = true;
+    }
+
+    pub(super) fn client_host(&self, client: usize) -> usize {
+        self.clients[client]
+    }
+
+    pub(super) fn station_host(&self, station: usize) -> usize {
+        self.stations[station]
     }
 
     /// Bytes between these two take so long from now on.
     pub fn delay(&mut self, client: usize, station: usize, delay: Duration) {
-        self.delays.push((client, station, delay));
-        for cable in &mut self.cables {
-            if (cable.client, cable.station) == (client, station) {
-                cable.delay = delay;
+        self.way_mut(client, station).delay = delay;
+    }
+
+    fn way_mut(&mut self, client: usize, station: usize) -> &mut Way {
+        let key = (self.clients[client], self.stations[station]);
+        let usual = self.usual;
+        self.ways.entry(key).or_insert(usual)
+    }
+
+    pub(super) fn way(&self, client: usize, station: usize) -> Way {
+        let key = (self.clients[client], self.stations[station]);
+        self.ways.get(&key).copied().unwrap_or(self.usual)
+    }
+
+    /// The way between these two is like that from now on. What waited for it to be open leaves.
+    pub(super) fn set_way(&mut self, client: usize, station: usize, way: Way) {
+        *self.way_mut(client, station) = way;
+        if way.parted {
+            return;
+        }
+        for cable in self.between(client, station) {
+            for side in [CLIENT, STATION] {
+                let Cable { pipes, rng, .. } = &mut self.cables[cable];
+                for at in pipes[side].release(self.now, &way, rng) {
+                    self.due.push(Reverse((at, What::Arrive, cable, side)));
+                }
             }
         }
     }
 
+    fn way_of(&self, cable: &Cable) -> Way {
+        let key = (cable.hosts[CLIENT], cable.hosts[STATION]);
+        self.ways.get(&key).copied().unwrap_or(self.usual)
+    }
+
+    /// The connections between these two.
+    pub(super) fn between(&self, client: usize, station: usize) -> Vec<usize> {
+        let (client, station) = (self.clients[client], self.stations[station]);
+        let all = self.hosts[client].cables.iter().copied();
+        all.filter(|cable| self.cables[*cable].hosts[STATION] == station)
+            .collect()
+    }
+
     /// The client, to be called directly.
+    ///
+    /// # Panics
+    /// When it is not running.
     pub fn at(&mut self, client: usize) -> &mut Client {
-        &mut self.nodes[client].client
+        let host = &mut self.hosts[self.clients[client]];
+        host.dirty = true;
+        host.inputs += 1;
+        match &mut host.kind {
+            Some(Kind::Client(client)) => client,
+            _ => panic!("a client that runs"),
+        }
     }
 
     /// The station, to be called directly.
@@ -188,34 +325,63 @@ impl Net {
     /// # Panics
     /// When it was killed.
     pub fn at_station(&mut self, station: usize) -> &mut Station {
-        self.stations[station]
-            .as_mut()
-            .expect("a station that lives")
+        let host = &mut self.hosts[self.stations[station]];
+        host.dirty = true;
+        host.inputs += 1;
+        match &mut host.kind {
+            Some(Kind::Station(station)) => station,
+            _ => panic!("a station that runs"),
+        }
     }
 
     /// A station dies without a word.
     pub fn kill(&mut self, station: usize) {
-        self.stations[station] = None;
-        for cable in &mut self.cables {
-            cable.cut |= cable.station == station;
+        self.end_host(self.stations[station]);
+    }
+
+    pub(super) fn kill_client(&mut self, client: usize) {
+        self.end_host(self.clients[client]);
+    }
+
+    fn end_host(&mut self, index: usize) {
+        let host = &mut self.hosts[index];
+        host.kind = None;
+        host.asks.clear();
+        host.clock.wake(self.now);
+        for cable in core::mem::take(&mut host.cables) {
+            let side = usize::from(self.cables[cable].hosts[STATION] == index);
+            self.end(cable, side, CloseReason::Io);
+            // What it had sent still arrives, and the end of it after that.
+            self.tell_end(cable, 1 - side);
         }
     }
 
-    /// Breaks the link between these two.
+    /// Breaks the link between these two: what is under way is lost.
     pub fn cut(&mut self, client: usize, station: usize) {
-        for cable in &mut self.cables {
-            cable.cut |= (cable.client, cable.station) == (client, station);
+        self.cut_after(client, station, [Duration::ZERO; 2]);
+    }
+
+    /// The same, which each end notices so much later.
+    pub(super) fn cut_after(&mut self, client: usize, station: usize, after: [Duration; 2]) {
+        for cable in self.between(client, station) {
+            for side in [CLIENT, STATION] {
+                self.cables[cable].lost = true;
+                self.cables[cable].pipes[side].lose();
+                let at = self.now.saturating_add(after[side]);
+                self.due.push(Reverse((at, What::Down, cable, side)));
+            }
         }
     }
 
     /// What became of a client's publications since the last call.
     pub fn settled(&mut self, client: usize) -> Vec<(Ticket, Outcome)> {
-        core::mem::take(&mut self.nodes[client].settled)
+        core::mem::take(&mut self.hosts[self.clients[client]].settled)
     }
 
     /// Everything that can be read of a stream now.
     pub fn items(&mut self, client: usize, subscription: SubscriptionId) -> Vec<Item> {
-        core::iter::from_fn(|| self.nodes[client].client.poll_item(subscription)).collect()
+        let client = self.at(client);
+        core::iter::from_fn(|| client.poll_item(subscription)).collect()
     }
 
     /// Links that a machine ended for a fault of its peer.
@@ -224,291 +390,203 @@ impl Net {
     }
 
     /// The hash of everything that was written and decided so far.
-    pub fn trace(&self) -> [u8; 32] {
-        self.trace.clone().finalize().into()
+    pub fn trace(&self) -> u128 {
+        self.trace.value()
+    }
+
+    /// A host does nothing until it wakes.
+    pub(super) fn sleep(&mut self, host: usize, mono_stands: bool) {
+        self.hosts[host].clock.sleep(self.now, mono_stands);
+    }
+
+    /// A host goes on: what arrived meanwhile is there, and what was due is due.
+    pub(super) fn wake(&mut self, index: usize) {
+        let host = &mut self.hosts[index];
+        if !host.clock.is_asleep() {
+            return;
+        }
+        host.clock.wake(self.now);
+        host.dirty = true;
+        let cables = host.cables.clone();
+        for cable in cables {
+            let side = usize::from(self.cables[cable].hosts[STATION] == index);
+            self.due
+                .push(Reverse((self.now, What::Arrive, cable, side)));
+            if self.cables[cable].told_later[side] {
+                self.due.push(Reverse((self.now, What::Down, cable, side)));
+            }
+            if core::mem::take(&mut self.cables[cable].pipes[1 - side].blocked) {
+                self.write(cable, side);
+            }
+        }
     }
 
     /// Lets so much time pass.
+    ///
+    /// # Panics
+    /// When a machine's deadlines make no progress.
     pub fn run_for(&mut self, time: Duration) {
-        let end = self.now.mono.saturating_add(time);
-        loop {
-            self.settle();
-            let next = self.next_event();
-            match next {
-                Some(at) if at <= end => self.move_to(at.max(self.now.mono)),
-                _ => break,
-            }
-        }
-        self.move_to(end);
-        self.settle();
-    }
-
-    fn move_to(&mut self, at: Instant) {
-        let ahead = at.saturating_since(self.now.mono);
-        let whole = (self.now.mono.as_micros() + ahead.as_micros() as u64) / 1000;
-        let before = self.now.mono.as_micros() / 1000;
-        self.now = Now::new(at, self.now.wall.saturating_add(whole - before));
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        let nodes = self.nodes.iter().map(|node| node.client.poll_timeout());
-        let stations = self.stations.iter().flatten().map(Station::poll_timeout);
-        let bytes = self.cables.iter().flat_map(|cable| &cable.pipes);
-        let bytes = bytes.map(|pipe| pipe.chunks.front().map(|(at, _)| *at));
-        nodes.chain(stations).chain(bytes).fold(None, soonest)
-    }
-
-    /// Everything that happens at this moment.
-    fn settle(&mut self) {
-        let now = self.now;
-        for node in &mut self.nodes {
-            work_off(&mut node.client, now);
-        }
-        for station in self.stations.iter_mut().flatten() {
-            work_off(station, now);
-        }
-        while self.turn() {}
-    }
-
-    /// One round over everything; true when something moved.
-    fn turn(&mut self) -> bool {
-        let mut moved = false;
-        for index in 0..self.nodes.len() {
-            moved |= self.client_actions(index);
-        }
-        for index in 0..self.stations.len() {
-            moved |= self.station_actions(index);
-        }
-        for index in 0..self.cables.len() {
-            moved |= self.pump(index);
-        }
-        self.cables.retain(|cable| !cable.cut);
-        moved
-    }
-
-    fn client_actions(&mut self, index: usize) -> bool {
-        let mut moved = false;
-        while let Some(action) = self.nodes[index].client.poll_action() {
-            moved = true;
-            match action {
-                Action::Ask {
-                    ask,
-                    question: Question::Verify(job),
-                    ..
-                } => {
-                    let answer = Answer::Verified(job.run());
-                    let answered = self.nodes[index].client.answer(self.now, ask, answer);
-                    debug_assert!(answered.is_ok(), "a question is open until it is answered");
-                }
-                Action::Close { link, .. } => self.close(CLIENT, index, link),
-                Action::Dial { station } => self.dial(index, station),
-                Action::Ready(Ready::Subscription(subscription)) => {
-                    self.nodes[index].ready.push(subscription);
-                }
-                Action::Settle { ticket, outcome } => {
-                    self.trace.update([b's', outcome.code().number() as u8]);
-                    self.nodes[index].settled.push((ticket, outcome));
-                }
-                Action::Progress { .. } | Action::Ready(_) => {}
-            }
-        }
-        moved
-    }
-
-    fn station_actions(&mut self, index: usize) -> bool {
-        let mut moved = false;
-        while let Some(action) = self.stations[index].as_mut().and_then(Station::poll_action) {
-            moved = true;
-            if let Action::Close { link, .. } = action {
-                self.close(STATION, index, link);
-            }
-        }
-        moved
-    }
-
-    /// What a driver does on `Close`: write what is left, then end the transport.
-    fn close(&mut self, side: usize, owner: usize, link: LinkId) {
-        let found = self.cables.iter().position(|cable| {
-            let at = [cable.client, cable.station][side];
-            at == owner && cable.ends[side].link() == link
-        });
-        if let Some(index) = found {
-            self.write(index, side);
-            let cable = &mut self.cables[index];
-            for (_, chunk) in core::mem::take(&mut cable.pipes[1 - side].chunks) {
-                cable.pipes[1 - side].waiting.extend_from_slice(&chunk);
-            }
-            self.read(index, 1 - side);
-            self.cables[index].cut = true;
+        let end = self.now.saturating_add(time);
+        while self.step(end) {}
+        if let Some((host, how)) = self.stuck {
+            panic!("host {host}: {how}");
         }
     }
 
-    fn dial(&mut self, client: usize, station: StationRef) {
-        let now = self.now;
-        let index = self.nodes[client].stations[usize::from(station.0)];
-        let node = &mut self.nodes[client];
-        let there = self.stations[index].as_mut();
-        let accepted = there.and_then(|there| {
-            let event = LinkEvent::Up {
-                dialled: None,
-                binding: Binding::Local,
-            };
-            there.handle_link(now, event).ok()
-        });
-        let Some(accepted) = accepted else {
-            let told = node.client.handle_dial_failed(now, station);
-            debug_assert!(told.is_ok(), "the client asked for this dial");
-            return;
-        };
-        let event = LinkEvent::Up {
-            dialled: Some(station),
-            binding: Binding::Local,
-        };
-        let dialled = node
-            .client
-            .handle_link(now, event)
-            .expect("the client asked for this dial");
-        let delay = self
-            .delays
-            .iter()
-            .rfind(|(c, s, _)| (*c, *s) == (client, index));
-        self.cables.push(Cable {
-            client,
-            station: index,
-            ends: [LinkIo::new(dialled), LinkIo::new(accepted)],
-            pipes: [Pipe::default(), Pipe::default()],
-            delay: delay.map_or(Duration::ZERO, |(_, _, delay)| *delay),
-            cut: false,
-        });
-    }
-
-    fn pump(&mut self, index: usize) -> bool {
-        if self.cables[index].cut {
-            let now = self.now;
-            let cable = &self.cables[index];
-            let (client, station) = (cable.client, cable.station);
-            let down = |link| LinkEvent::Down {
-                link,
-                reason: CloseReason::Io,
-            };
-            // Either end may have reported it first; a dead station has no end.
-            let _client_end = self.nodes[client]
-                .client
-                .handle_link(now, down(cable.ends[CLIENT].link()));
-            if let Some(there) = self.stations[station].as_mut() {
-                let _station_end = there.handle_link(now, down(cable.ends[STATION].link()));
-            }
+    /// Goes to the next moment at which something happens and lets it happen; at `until` when there is none before. False when there is
+    /// nothing more by then.
+    pub(super) fn step(&mut self, until: Instant) -> bool {
+        self.flush_all();
+        if !self.seen.is_empty() {
+            // Whoever watches looks at it before time goes on.
             return true;
         }
-        let mut moved = false;
-        for side in [CLIENT, STATION] {
-            moved |= self.write(index, side);
+        let timers = self.hosts.iter().filter(|host| !host.clock.is_asleep());
+        let mut timers = timers.map(Host::due).fold(None, soonest);
+        if self.saboteur.is_busy() {
+            timers = soonest(
+                timers,
+                Some(self.now.saturating_add(Duration::from_millis(1))),
+            );
         }
-        for side in [CLIENT, STATION] {
-            moved |= self.arrive(index, side);
+        let event = self.due.peek().map(|Reverse((at, ..))| *at);
+        let next = soonest(timers, event).filter(|at| *at <= until);
+        self.now = next.unwrap_or(until).max(self.now);
+        if next.is_none() {
+            return false;
         }
-        moved
-    }
-
-    /// Takes what one end has to send and puts it under way.
-    fn write(&mut self, index: usize, side: usize) -> bool {
-        let now = self.now;
-        let cable = &mut self.cables[index];
-        let (client, station) = (cable.client, cable.station);
-        let at = now.mono.saturating_add(cable.delay);
-        let mut moved = false;
-        loop {
-            let io = &mut cable.ends[side];
-            let machine: &mut dyn Machine = match side {
-                CLIENT => &mut self.nodes[client].client,
-                _ => match self.stations[station].as_mut() {
-                    Some(station) => station,
-                    None => return moved,
-                },
-            };
-            if cable.pipes[1 - side].bytes() >= self.socket_bytes || !io.fill(machine) {
-                return moved;
-            }
-            let mut slices: [&[u8]; 8] = [&[]; 8];
-            let count = io.chunks(&mut slices);
-            let bytes = slices[..count].concat();
-            self.trace.update([b'w', side as u8]);
-            self.trace.update(&bytes);
-            io.wrote(machine, now, bytes.len());
-            cable.pipes[1 - side].chunks.push_back((at, bytes));
-            moved = true;
-        }
-    }
-
-    fn arrive(&mut self, index: usize, side: usize) -> bool {
-        let now = self.now.mono;
-        let pipe = &mut self.cables[index].pipes[side];
-        let mut moved = false;
-        while pipe.chunks.front().is_some_and(|(at, _)| *at <= now)
-            && let Some((_, chunk)) = pipe.chunks.pop_front()
+        while let Some(Reverse(due)) = self.due.peek().copied()
+            && due.0 <= self.now
         {
-            pipe.waiting.extend_from_slice(&chunk);
-            moved = true;
+            self.due.pop();
+            self.happen(due);
         }
-        if moved || pipe.paused {
-            moved |= self.read(index, side);
+        for host in 0..self.hosts.len() {
+            self.work_off(host);
         }
-        moved
+        self.stuck.is_none()
     }
 
-    /// Hands what arrived to the machine at that end, in reads of the chosen size.
-    fn read(&mut self, index: usize, side: usize) -> bool {
-        let now = self.now;
-        let cable = &mut self.cables[index];
-        let (client, station) = (cable.client, cable.station);
-        let machine: &mut dyn Machine = match side {
-            CLIENT => &mut self.nodes[client].client,
-            _ => match self.stations[station].as_mut() {
-                Some(station) => station,
-                None => return false,
-            },
+    fn happen(&mut self, (_, what, index, side): Due) {
+        let host = match what {
+            What::Answer => index,
+            _ => self.cables[index].hosts[side],
         };
-        let io = &mut cable.ends[side];
-        let pipe = &mut cable.pipes[side];
-        let before = io.input().len() + pipe.waiting.len();
-        // A paused link takes what it has first, and is read on only when it did.
-        let mut fresh = !pipe.paused;
-        loop {
-            if fresh {
-                let take = pipe.waiting.len().min(self.cut_at);
-                io.input().extend_from_slice(&pipe.waiting[..take]);
-                pipe.waiting.drain(..take);
+        match what {
+            What::Connect => self.connect(index),
+            What::Answer => self.answer(index),
+            _ if self.cables[index].gone[side] => {}
+            _ if self.hosts[host].clock.is_asleep() => {
+                self.cables[index].told_later[side] |= what == What::Down;
             }
-            fresh = true;
-            match io.handle_read(machine, now) {
-                Ok(Intake::Open) => pipe.paused = false,
-                Ok(_) => {
-                    pipe.paused = true;
-                    break;
-                }
-                Err(_) => {
-                    self.failed_input += 1;
-                    break;
+            What::Arrive => {
+                let cable = &mut self.cables[index];
+                if cable.pipes[side].arrive(self.now) || !cable.pipes[side].waiting.is_empty() {
+                    self.read(index, side);
                 }
             }
-            if pipe.waiting.is_empty() {
+            What::Down => self.down(index, side, CloseReason::Io),
+        }
+        self.flush(host);
+    }
+
+    /// Calls `handle_timeout` until nothing is due, and sees whether that makes progress.
+    fn work_off(&mut self, index: usize) {
+        let (truth, busy) = (self.now, self.saboteur.is_busy());
+        let host = &mut self.hosts[index];
+        let idle = host.due().is_none_or(|at| at > truth);
+        if host.clock.is_asleep() || (idle && !busy) {
+            return;
+        }
+        let lies = self.saboteur.deadline_stands();
+        let now = host.clock.now(truth);
+        host.wakeups += 1;
+        for turn in 0.. {
+            let still = lies || host.due().is_some_and(|at| at <= truth);
+            if turn > 0 && !still {
+                break;
+            }
+            let Some(machine) = host.machine() else { break };
+            let done = machine.handle_timeout(now);
+            let still = lies || host.due().is_some_and(|at| at <= truth);
+            if done == Turn::Done && still {
+                self.stuck = Some((index, "after Done something is due"));
+                break;
+            }
+            if turn > HOT {
+                self.stuck = Some((index, "a deadline that does not go away"));
                 break;
             }
         }
-        io.input().len() + pipe.waiting.len() != before
+        self.hosts[index].dirty = true;
+        self.flush(index);
     }
-}
 
-/// Calls `handle_timeout` until nothing is due, and checks that it makes progress.
-fn work_off(machine: &mut dyn Machine, now: Now) {
-    for _ in 0..HOT {
-        let due = machine.poll_timeout().is_some_and(|at| at <= now.mono);
-        if !due {
+    fn flush_all(&mut self) {
+        for host in 0..self.hosts.len() {
+            if self.hosts[host].dirty {
+                self.flush(host);
+            }
+        }
+    }
+
+    /// Does everything a machine has decided, as a driver does after each input.
+    fn flush(&mut self, index: usize) {
+        if self.hosts[index].clock.is_asleep() {
             return;
         }
-        let turn = machine.handle_timeout(now);
-        let still = machine.poll_timeout().is_some_and(|at| at <= now.mono);
-        assert!(turn == Turn::More || !still, "after Done nothing is due");
+        loop {
+            self.hosts[index].dirty = false;
+            while let Some(action) = self.hosts[index].machine().and_then(Machine::poll_action) {
+                self.act(index, action);
+            }
+            self.read_paused(index);
+            if !self.hosts[index].dirty {
+                return;
+            }
+        }
     }
-    panic!("a deadline that does not go away");
+
+    fn act(&mut self, index: usize, action: Action) {
+        match action {
+            Action::Ask {
+                ask,
+                question: Question::Verify(job),
+                ..
+            } => self.ask(index, ask, job),
+            Action::Close { link, reason } => {
+                if let Some((cable, side)) = self.cable_of(index, link) {
+                    self.close(cable, side, reason);
+                }
+            }
+            Action::Dial { station } => self.dial(index, station),
+            Action::Ready(Ready::Link(link)) => {
+                if let Some((cable, side)) = self.cable_of(index, link) {
+                    self.write(cable, side);
+                }
+            }
+            Action::Ready(Ready::Subscription(subscription)) => {
+                if self.watch.is_some() {
+                    let host = index;
+                    self.seen.push(Seen::Readable { host, subscription });
+                }
+            }
+            Action::Settle { ticket, outcome } => {
+                self.trace.word(u64::from(outcome.code().number()));
+                if self.watch.is_none() {
+                    self.hosts[index].settled.push((ticket, outcome));
+                    return;
+                }
+                for _ in 0..self.saboteur.settles() {
+                    let host = index;
+                    self.seen.push(Seen::Settled {
+                        host,
+                        ticket,
+                        outcome,
+                    });
+                }
+            }
+            Action::Progress { .. } => {}
+        }
+    }
 }

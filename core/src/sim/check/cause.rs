@@ -1,0 +1,239 @@
+//! No notice without a cause.
+//!
+//! Decides: what may have caused each notice. Leaves to others: interruptions and gaps (their windows). Believes: the true time. Bounded
+//! by: the notices of the run.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+
+use super::{Findings, Index, Numbering, Sorted, named};
+use crate::code::DropReason;
+use crate::inbound::lane::Mode;
+use crate::notice::Notice;
+use crate::sim::plan::Op;
+use crate::sim::trace::words;
+use crate::sim::world::World;
+use crate::{Duration, Instant};
+
+/// Numbers of one notice that are looked at.
+const LOOKED_AT: u64 = 4096;
+
+impl World {
+    pub(super) fn check_causes(
+        &self,
+        sub: usize,
+        sorted: &Sorted<'_>,
+        index: &Index,
+        found: &mut Findings,
+    ) {
+        for (place, at, notice) in &sorted.notices {
+            if let Err(why) = self.cause(sub, (*place, *at), notice, sorted, index) {
+                found.add("cause", || {
+                    format!("q{sub}, place {place}: {}: {why}", words(notice))
+                });
+            }
+        }
+        self.check_late(sub, sorted, index, found);
+    }
+
+    fn cause(
+        &self,
+        sub: usize,
+        (place, at): (usize, Instant),
+        notice: &Notice,
+        sorted: &Sorted<'_>,
+        index: &Index,
+    ) -> Result<(), &'static str> {
+        let this = &self.subs[sub];
+        let plan = &self.plan.nodes[self.nodes[self.node_of(sub)].plan];
+        let numbering = match notice.numbering() {
+            Some(of) => self.numbering(of).ok_or("of a publisher nobody knows")?,
+            None => (0, 0, 0),
+        };
+        let (key, topic, epoch) = numbering;
+        let ensure = |is: bool, why| if is { Ok(()) } else { Err(why) };
+        match notice {
+            Notice::Skipped { first, last, .. } => {
+                self.skipped(sub, place, numbering, (*first, *last), sorted, index)
+            }
+            Notice::Restarted { greater, .. } => {
+                let arrived = self.arrived_epochs(sub, key, topic, at, index);
+                ensure(arrived.contains(&epoch), "nothing of that epoch came")?;
+                ensure(arrived.len() > 1, "there was no other epoch before")?;
+                if let [low, high] = arrived[..]
+                    && low != high
+                    && sorted.swallowed == 0
+                    && self.is_roomy(sub)
+                {
+                    ensure(*greater == (epoch == high), "greater is wrong")?;
+                    let same = sorted
+                        .notices
+                        .iter()
+                        .filter(|(_, _, other)| *other == notice);
+                    ensure(
+                        same.count() == 1 || this.wanted.mode == Mode::LatestOnly,
+                        "it was told before",
+                    )?;
+                }
+                Ok(())
+            }
+            Notice::TwoCounters { .. } => {
+                let arrived = self.arrived_epochs(sub, key, topic, at, index);
+                ensure(arrived.len() > 1, "there is only one epoch")
+            }
+            Notice::Conflict {
+                first, last, count, ..
+            } => {
+                let range = (key, topic, epoch, *first)..=(key, topic, epoch, *last);
+                let mut all = index.by_number.range(range);
+                ensure(*count > 0, "of nothing")?;
+                ensure(
+                    all.any(|(_, numbers)| numbers.len() > 1),
+                    "every number was used once",
+                )
+            }
+            Notice::Lagged { .. } => {
+                let small = this.wanted.capacity < 64 || plan.held_bytes < 1 << 20;
+                ensure(this.was_stalled || small, "its reader was never slow")
+            }
+            Notice::Dropped { reason, .. } => ensure(
+                match reason {
+                    DropReason::OutOfDate => self.walls_differ(),
+                    DropReason::BytesFull => {
+                        plan.held_bytes < 1 << 20 || plan.order_max_buffer < 64
+                    }
+                    DropReason::DedupFull => plan.dedup_entries < 1024,
+                    DropReason::LanesFull => plan.lanes < 64,
+                    DropReason::Unanswered => plan.asks.is_some(),
+                    _ => false,
+                },
+                "no bound and no clock accounts for it",
+            ),
+            Notice::Warning { .. } => ensure(plan.dedup_entries < 1024, "the table is large"),
+            Notice::Resynced { .. } => ensure(plan.resting_lanes < 64, "records have room"),
+            Notice::Unopened { .. } => Err("nobody seals"),
+            Notice::SubscriptionRefused { .. }
+            | Notice::Ended { .. }
+            | Notice::Interrupted { .. }
+            | Notice::Resumed { .. }
+            | Notice::Gap { .. } => Ok(()),
+        }
+    }
+
+    /// The epochs of a publisher that reached a subscription by then, from the lowest.
+    fn arrived_epochs(
+        &self,
+        sub: usize,
+        key: u8,
+        topic: u8,
+        at: Instant,
+        index: &Index,
+    ) -> alloc::vec::Vec<u64> {
+        let arrivals = &self.truth.lives[self.subs[sub].life].arrivals;
+        let mut epochs = index.epochs(key, topic);
+        epochs.retain(|epoch| {
+            let all = index
+                .by_number
+                .range((key, topic, *epoch, 0)..=(key, topic, *epoch, u64::MAX));
+            let mut numbers = all.flat_map(|(_, numbers)| numbers);
+            numbers.any(|number| arrivals.get(number).is_some_and(|came| *came <= at))
+        });
+        epochs
+    }
+
+    /// What was skipped had not come when it was given up.
+    fn skipped(
+        &self,
+        sub: usize,
+        place: usize,
+        (key, topic, epoch): Numbering,
+        (first, last): (u64, u64),
+        sorted: &Sorted<'_>,
+        index: &Index,
+    ) -> Result<(), &'static str> {
+        let this = &self.subs[sub];
+        if this.wanted.mode == Mode::LatestOnly {
+            return Err("nothing is waited for in this mode");
+        }
+        let before = |(at, number, late): &(usize, u32, bool)| {
+            let same = self.place_of(*number);
+            let skips = same.is_some_and(|(of, seq)| {
+                of == (key, topic, epoch) && (first..=last).contains(&seq)
+            });
+            *at < place && skips && !*late && !self.truth.made[*number as usize].one
+        };
+        if sorted.facts.iter().any(before) {
+            return Err("it was delivered before");
+        }
+        if !self.is_roomy(sub) || index.epochs(key, topic).len() > 2 || sorted.dropped > 0 {
+            return Ok(());
+        }
+        let arrivals = &self.truth.lives[this.life].arrivals;
+        let came = |seq: u64| {
+            let numbers = index.by_number.get(&(key, topic, epoch, seq))?;
+            numbers
+                .iter()
+                .filter_map(|number| arrivals.get(number))
+                .min()
+                .copied()
+        };
+        let behind = index
+            .by_number
+            .range((key, topic, epoch, last + 1)..=(key, topic, epoch, u64::MAX));
+        let next = behind.filter_map(|((.., seq), _)| came(*seq)).min();
+        let Some(next) = next else {
+            return Err("nothing behind it came");
+        };
+        let plan = &self.plan.nodes[self.nodes[self.node_of(sub)].plan];
+        let patience = next.saturating_add(plan.order_timeout);
+        for seq in (first..=last).take(LOOKED_AT as usize) {
+            if came(seq).is_some_and(|came| came > this.born && came < patience) {
+                return Err("it came in time");
+            }
+        }
+        Ok(())
+    }
+
+    /// A fact is late when it was given up before, when its numbering is an older one, or when it came before where the reader joined.
+    fn check_late(&self, sub: usize, sorted: &Sorted<'_>, index: &Index, found: &mut Findings) {
+        if !self.is_roomy(sub) || sorted.missed + sorted.dropped + sorted.swallowed > 0 {
+            return;
+        }
+        let mut joined: BTreeMap<Numbering, u64> = BTreeMap::new();
+        for (place, number, late) in &sorted.facts {
+            let Some((of, seq)) = self.place_of(*number) else {
+                continue;
+            };
+            if !late {
+                joined.entry(of).or_insert(seq);
+            }
+            let below = joined.get(&of).is_some_and(|joined| seq < *joined);
+            let skipped = sorted.skipped.iter().any(|(at, other, first, last)| {
+                at < place && *other == of && (*first..=*last).contains(&seq)
+            });
+            let older = index
+                .epochs(of.0, of.1)
+                .last()
+                .is_some_and(|last| *last > of.2);
+            if *late && !below && !skipped && !older && sorted.conflicts.is_empty() {
+                found.add("cause", || {
+                    format!(
+                        "q{sub} got {} marked late without a cause",
+                        named(*number, Some((of, seq)))
+                    )
+                });
+            }
+        }
+    }
+
+    /// Whether two hosts may have disagreed on the time by more than is tolerated, or something took very long.
+    fn walls_differ(&self) -> bool {
+        let long = Duration::from_secs(240);
+        self.plan.calm > Instant::ORIGIN.saturating_add(long)
+            || self.net.hosts.iter().any(|host| host.clock.was_stepped())
+            || self.plan.acts.iter().any(|act| match act.op {
+                Op::SleepNode { lasts, .. } | Op::SleepStation { lasts, .. } => lasts > long,
+                _ => false,
+            })
+    }
+}

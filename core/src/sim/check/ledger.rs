@@ -1,0 +1,240 @@
+//! The ledger: what a station admitted while it held a subscription was delivered, or something in the stream says why not.
+//!
+//! Decides: what is owed to a subscription, and what accounts for it. Leaves to others: whether what accounts for it had a cause. Believes: the
+//! true time, and what a node's wall times mean in it. Bounded by: the publications of the run, once per subscription.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::vec::Vec;
+
+use super::{Findings, Index, Sorted, named};
+use crate::inbound::lane::Mode;
+use crate::notice::Notice;
+use crate::sim::Tally;
+use crate::sim::world::{End, World};
+use crate::{Duration, Instant, WallMs};
+
+/// What is owed: by which holds, and when each admitted it.
+type Owed = BTreeMap<u32, Vec<(usize, Instant)>>;
+
+impl World {
+    pub(super) fn check_ledger(
+        &self,
+        sub: usize,
+        sorted: &Sorted<'_>,
+        index: &Index,
+        tally: &mut Tally,
+        found: &mut Findings,
+    ) {
+        let this = &self.subs[sub];
+        if matches!(this.ended, Some((_, End::Lagged))) {
+            // It said where it ended; what came after is not owed.
+            return;
+        }
+        let mut owed = self.owed(sub);
+        if this.ended.is_some() {
+            // A conflict is told when its episode is over, which may be after the end.
+            owed.retain(|number, _| self.is_only_one(*number, index));
+        }
+        tally.owed += owed.len() as u64;
+        let delivered: BTreeSet<u32> = sorted.facts.iter().map(|(_, number, _)| *number).collect();
+        let windows = self.windows(sub, sorted);
+        let arrivals = &self.truth.lives[this.life].arrivals;
+        let mut silent = Vec::new();
+        let (mut superseded, mut newest) = (0, BTreeMap::new());
+        for number in &delivered {
+            if let Some(((key, topic, epoch), seq)) = self.place_of(*number) {
+                let best = newest.entry((key, topic)).or_insert((epoch, seq));
+                *best = (*best).max((epoch, seq));
+            }
+        }
+        for (number, holds) in &owed {
+            let Some((numbering, seq)) = self
+                .place_of(*number)
+                .filter(|_| !delivered.contains(number))
+            else {
+                continue;
+            };
+            let skipped = sorted
+                .skipped
+                .iter()
+                .any(|(_, of, first, last)| *of == numbering && (*first..=*last).contains(&seq));
+            let conflict = sorted
+                .conflicts
+                .iter()
+                .any(|(of, first, last)| *of == numbering && (*first..=*last).contains(&seq));
+            let inside = holds.iter().any(|(_, at)| {
+                let at = (at.as_micros() / 1000) as i64;
+                windows.iter().any(|(from, to)| (*from..=*to).contains(&at))
+            });
+            if skipped || conflict || inside {
+                continue;
+            }
+            let (key, topic, epoch) = numbering;
+            if this.wanted.mode == Mode::LatestOnly
+                && newest
+                    .get(&(key, topic))
+                    .is_some_and(|best| *best > (epoch, seq))
+            {
+                superseded += 1;
+                continue;
+            }
+            match arrivals.get(number) {
+                None if self.went_while_carried(holds) => tally.excused_carried += 1,
+                Some(first) if *first <= this.born => tally.excused_copy += 1,
+                first => silent.push((*number, first.copied())),
+            }
+        }
+        let accounted = sorted.missed + sorted.dropped;
+        if silent.len() as u64 > accounted {
+            for (number, arrived) in silent {
+                found.add("ledger", || {
+                    let named = named(number, self.place_of(number));
+                    let arrived = arrived.map_or(-1, |at| at.as_micros() as i64);
+                    let (missed, dropped) = (sorted.missed, sorted.dropped);
+                    format!("q{sub} was owed {named} (arrived at {arrived} us) and nothing accounts for it; missed {missed}, dropped {dropped}")
+                });
+            }
+        }
+        let told = this.superseded;
+        let came = owed
+            .keys()
+            .filter(|number| arrivals.contains_key(number))
+            .count() as u64;
+        if this.wanted.mode != Mode::LatestOnly && told > 0 {
+            found.add("ledger", || {
+                format!("q{sub} superseded {told}, in a mode in which nothing is")
+            });
+        }
+        if this.ended.is_none() && self.is_roomy(sub) && sorted.missed + sorted.dropped == 0 {
+            let short = owed
+                .keys()
+                .filter(|number| arrivals.contains_key(number) && !delivered.contains(number));
+            let short = short.count() as u64;
+            if this.wanted.mode == Mode::LatestOnly
+                && short.saturating_sub(told) > superseded.min(short)
+                && told == 0
+                && superseded > 0
+            {
+                found.add("ledger", || {
+                    format!("q{sub} counts {told} superseded of {came}, and {superseded} were")
+                });
+            }
+        }
+    }
+
+    /// Whether no other publication has its numbers.
+    fn is_only_one(&self, number: u32, index: &Index) -> bool {
+        self.place_of(number)
+            .is_none_or(|((key, topic, epoch), seq)| {
+                let numbers = index.by_number.get(&(key, topic, epoch, seq));
+                numbers.is_none_or(|numbers| numbers.len() == 1)
+            })
+    }
+
+    /// What is owed to a subscription: admitted by a station that held it, while it was there.
+    fn owed(&self, sub: usize) -> Owed {
+        let this = &self.subs[sub];
+        let arrivals = &self.truth.lives[this.life].arrivals;
+        let mut owed = Owed::new();
+        let holds = self.truth.holds.iter().enumerate();
+        for (index, hold) in holds.filter(|(_, hold)| hold.wire == this.wire) {
+            for (number, at) in hold.admitted(&self.truth) {
+                let made = &self.truth.made[*number as usize];
+                let wanted = this
+                    .wanted
+                    .sources
+                    .is_none_or(|bits| bits & (1 << made.key) != 0);
+                if !wanted
+                    || made.one
+                    || *at <= this.born
+                    || !self.plan.topics.matches(this.wanted.filter, made.topic)
+                {
+                    continue;
+                }
+                if let Some((end, _)) = this.ended {
+                    // What was under way when it was ended by its own side is nobody's loss.
+                    let margin = Duration::from_secs(4);
+                    let arrived = arrivals.get(number);
+                    if arrived.is_none_or(|arrived| arrived.saturating_add(margin) > end)
+                        || this.was_stalled
+                    {
+                        continue;
+                    }
+                }
+                owed.entry(*number).or_default().push((index, *at));
+            }
+        }
+        owed
+    }
+
+    /// Every link that owed it ended while another carried: nothing tells of that before positions are resumed from.
+    fn went_while_carried(&self, holds: &[(usize, Instant)]) -> bool {
+        holds.iter().all(|(index, _)| {
+            let hold = &self.truth.holds[*index];
+            let Some(left) = hold.left else { return false };
+            let outages = &self.truth.wires[hold.wire].outages;
+            !outages.iter().any(|outage| outage.began == left)
+        })
+    }
+
+    /// The windows in which something may be missing, in true milliseconds since the start, as wide as the node's walls may have meant them.
+    fn windows(&self, sub: usize, sorted: &Sorted<'_>) -> Vec<(i64, i64)> {
+        let life = &self.truth.lives[self.subs[sub].life];
+        let clock = &self.net.hosts[life.host].clock;
+        let transit = (life.transit / 1000) as i64 + 2;
+        let window = |at: Instant, from: WallMs, to: WallMs| {
+            let (from, to) = (clock.meant(from, at).0, clock.meant(to, at).1);
+            (from.saturating_sub(transit), to.saturating_add(2))
+        };
+        let notices = sorted.notices.iter();
+        notices
+            .filter_map(|(_, at, notice)| match notice {
+                Notice::Gap { from, to, .. } => Some(window(*at, *from, *to)),
+                Notice::Lagged {
+                    notices, from, to, ..
+                } if *notices > 0 => Some(window(*at, *from, *to)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// What a station admitted while it held a subscription was written to its link, or it said how much was not.
+    pub(super) fn check_stations(&self, found: &mut Findings) {
+        for (index, hold) in self.truth.holds.iter().enumerate() {
+            let wire = &self.truth.wires[hold.wire];
+            let wanted = |number: u32| {
+                let made = &self.truth.made[number as usize];
+                !made.one && self.plan.topics.matches(wire.filter, made.topic)
+            };
+            let owed: BTreeSet<u32> = hold
+                .admitted(&self.truth)
+                .iter()
+                .map(|(number, _)| *number)
+                .filter(|number| wanted(*number))
+                .collect();
+            let arrived = hold.arrived.iter().filter(|(number, _)| wanted(*number));
+            let mut came = 0;
+            for (number, _) in arrived {
+                came += 1;
+                if !owed.contains(number) {
+                    found.add("station", || {
+                        format!("hold {index} brought #{number}, not admitted while it was held")
+                    });
+                }
+            }
+            let given = came + hold.skipped;
+            let open = hold.to.is_none() && hold.left.is_none() && hold.accepted.is_some();
+            let owed = owed.len() as u64;
+            if given > owed || (open && given < owed) {
+                let skipped = hold.skipped;
+                found.add("station", || {
+                    format!(
+                        "hold {index} of wire {}: {owed} admitted, {came} came, {skipped} skipped",
+                        hold.wire
+                    )
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,493 @@
+//! What really happened, as whoever sees every frame knows it.
+//!
+//! Decides: what each station admitted and when, which subscriptions it held, what reached whom, when nobody carried a subscription. Leaves to
+//! others: whether the streams say so (the checks). Believes: the true time. Bounded by: the run.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::cable::{CLIENT, STATION};
+use super::net::Seen;
+use super::tap::{Fact, Note};
+use crate::code::{CloseReason, PublishRefusal, SubscribeRefusal};
+use crate::{Instant, Outcome, Ticket, WallMs};
+
+/// A publication somebody made.
+#[derive(Clone, Debug)]
+pub(super) struct Made {
+    pub(super) key: u8,
+    /// Which run of which client.
+    pub(super) life: usize,
+    pub(super) topic: u8,
+    pub(super) one: bool,
+    pub(super) at: Instant,
+    pub(super) ticket: Ticket,
+    /// Its numbers, once it was written to a link.
+    pub(super) fact: Option<Fact>,
+    pub(super) settled: Vec<(Instant, Outcome)>,
+    pub(super) cancelled: bool,
+}
+
+/// One run of a client: from its start to its end.
+#[derive(Clone, Debug)]
+pub(super) struct Life {
+    pub(super) node: usize,
+    pub(super) host: usize,
+    pub(super) ended: Option<Instant>,
+    /// When each publication first reached it in a subscription that was accepted.
+    pub(super) arrivals: BTreeMap<u32, Instant>,
+    /// The longest any bytes took to it.
+    pub(super) transit: u64,
+}
+
+/// One run of a station.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Run {
+    /// What it admitted, in its order.
+    pub(super) admitted: Vec<(u32, Instant)>,
+    known: Vec<bool>,
+    pub(super) draining: bool,
+}
+
+/// A subscription as stations know it, as long as a client wants it.
+#[derive(Clone, Debug)]
+pub(super) struct Wire {
+    pub(super) life: usize,
+    pub(super) filter: u8,
+    pub(super) ended: Option<Instant>,
+    /// Who carries it, as its client knows.
+    pub(super) carriers: Vec<usize>,
+    /// Up to when nothing is missing, of carriers that ended while others carried.
+    known: Instant,
+    pub(super) outages: Vec<Outage>,
+    /// Stations said no, or no more.
+    pub(super) refusals: Vec<(u64, SubscribeRefusal)>,
+    /// Stations said that they gave something up.
+    pub(super) skips: Vec<(u64, u64)>,
+    purged: bool,
+}
+
+/// Nobody carried a subscription.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outage {
+    /// Up to here it is known that nothing is missing.
+    pub(super) known: Instant,
+    pub(super) began: Instant,
+    pub(super) ended: Option<Instant>,
+    /// The order of its beginning and its end among all that happened.
+    pub(super) order: (u64, Option<u64>),
+    pub(super) reason: CloseReason,
+}
+
+/// One subscription at one station over one link.
+#[derive(Clone, Debug)]
+pub(super) struct Hold {
+    pub(super) wire: usize,
+    pub(super) run: usize,
+    /// The station holds it from here to there, and so many publications were admitted before.
+    pub(super) from: Option<(Instant, usize)>,
+    pub(super) to: Option<(Instant, usize)>,
+    /// The client learnt that it does.
+    pub(super) accepted: Option<Instant>,
+    /// The client does not count on it any more.
+    pub(super) left: Option<Instant>,
+    known: Instant,
+    pub(super) arrived: Vec<(u32, Instant)>,
+    pub(super) skipped: u64,
+}
+
+/// What a station answers a publication, as far as whoever looks on can say before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    Taken,
+    OutOfDate,
+    Draining,
+}
+
+/// What whoever looks on knows of one connection.
+#[derive(Clone, Debug, Default)]
+struct Line {
+    life: usize,
+    run: usize,
+    ended: [bool; 2],
+    asked: BTreeMap<u64, usize>,
+    published: BTreeMap<u64, (u32, Expected)>,
+}
+
+/// Everything that happened.
+#[derive(Debug, Default)]
+pub(super) struct Truth {
+    pub(super) made: Vec<Made>,
+    pub(super) lives: Vec<Life>,
+    pub(super) runs: Vec<Run>,
+    pub(super) wires: Vec<Wire>,
+    pub(super) holds: Vec<Hold>,
+    lines: Vec<Line>,
+    /// The current run of each host: of a client's lives, or of a station's runs.
+    pub(super) current: Vec<usize>,
+    /// Counts all that happened.
+    pub(super) order: u64,
+    /// Rules that were broken on the wire itself.
+    pub(super) broken: Vec<alloc::string::String>,
+    pub(super) copies: u64,
+    pub(super) reordered: u64,
+}
+
+impl Truth {
+    /// The subscription a client wants of its stations, which it has wanted before or wants from now on.
+    pub(super) fn want(&mut self, life: usize, filter: u8) -> usize {
+        let wanted =
+            |wire: &Wire| wire.life == life && wire.filter == filter && wire.ended.is_none();
+        if let Some(wire) = self.wires.iter().rposition(wanted) {
+            return wire;
+        }
+        self.wires.push(Wire {
+            life,
+            filter,
+            ended: None,
+            carriers: Vec::new(),
+            known: Instant::ORIGIN,
+            outages: Vec::new(),
+            refusals: Vec::new(),
+            skips: Vec::new(),
+            purged: false,
+        });
+        self.wires.len() - 1
+    }
+
+    /// Nobody at that client wants it any more.
+    pub(super) fn unwant(&mut self, now: Instant, wire: usize) {
+        self.wires[wire].ended.get_or_insert(now);
+        for hold in core::mem::take(&mut self.wires[wire].carriers) {
+            self.holds[hold].left.get_or_insert(now);
+        }
+    }
+
+    /// A connection is up between two hosts.
+    pub(super) fn up(&mut self, cable: usize, hosts: [usize; 2]) {
+        if self.lines.len() <= cable {
+            self.lines.resize(cable + 1, Line::default());
+        }
+        self.lines[cable] = Line {
+            life: self.current[hosts[CLIENT]],
+            run: self.current[hosts[STATION]],
+            ..Line::default()
+        };
+    }
+
+    /// A station ended the subscriptions of these clients.
+    pub(super) fn purged(&mut self, now: Instant, run: usize, lives: &[usize]) {
+        for hold in self.holds.iter_mut().filter(|hold| hold.run == run) {
+            let wire = &mut self.wires[hold.wire];
+            if hold.from.is_some() && hold.to.is_none() && lives.contains(&wire.life) {
+                hold.to = Some((now, self.runs[run].admitted.len()));
+                wire.purged = true;
+            }
+        }
+    }
+
+    /// How often a station refused a subscription for a bound.
+    pub(super) fn quota_met(&self) -> u64 {
+        let all = self.wires.iter().flat_map(|wire| &wire.refusals);
+        all.filter(|(_, reason)| *reason == SubscribeRefusal::TooManySubscriptions)
+            .count() as u64
+    }
+
+    /// Subscriptions some of which were ended by a station.
+    pub(super) fn purged_wires(&self) -> Vec<usize> {
+        let all = self.wires.iter().enumerate();
+        let purged = all.filter(|(_, wire)| wire.purged && wire.ended.is_none());
+        purged.map(|(index, _)| index).collect()
+    }
+
+    /// Something was seen at that true time, when the host it concerns read that wall.
+    pub(super) fn see(&mut self, now: Instant, wall: WallMs, seen: Seen) {
+        self.order += 1;
+        match seen {
+            Seen::Wrote { cable, side, note } => self.wrote(now, cable, side, note),
+            Seen::Took {
+                cable,
+                side,
+                written,
+                note,
+            } => {
+                if self.lines[cable].ended[side] {
+                    return;
+                }
+                match side {
+                    CLIENT => self.client_took(now, cable, written, note),
+                    _ => self.station_took(now, wall, cable, note),
+                }
+            }
+            Seen::Ended {
+                cable,
+                side,
+                reason,
+            } => self.ended(now, cable, side, reason),
+            Seen::Up { .. } | Seen::Settled { .. } | Seen::Readable { .. } => {}
+            Seen::Fault { cable, side, error } => {
+                let told = alloc::format!(
+                    "side {side} of connection {cable} found a fault in what an honest peer wrote: {error}"
+                );
+                self.broken.push(told);
+            }
+        }
+    }
+
+    fn wrote(&mut self, now: Instant, cable: usize, side: usize, note: Note) {
+        if side == STATION {
+            return;
+        }
+        match note {
+            Note::Publish { fact, .. } => {
+                if let Some(made) = self.made.get_mut(fact.number as usize) {
+                    made.fact = Some(fact);
+                }
+            }
+            Note::Subscribe { id, filter, .. } => {
+                let Line { life, run, .. } = self.lines[cable];
+                let wire = self.want(life, filter);
+                self.lines[cable].asked.insert(id, self.holds.len());
+                self.holds.push(Hold {
+                    wire,
+                    run,
+                    from: None,
+                    to: None,
+                    accepted: None,
+                    left: None,
+                    known: now,
+                    arrived: Vec::new(),
+                    skipped: 0,
+                });
+            }
+            Note::Unsubscribe { id } => {
+                // A stream that ended by itself is left without a word from outside.
+                if let Some(hold) = self.lines[cable].asked.get(&id).copied() {
+                    self.unwant(now, self.holds[hold].wire);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn station_took(&mut self, now: Instant, wall: WallMs, cable: usize, note: Note) {
+        match note {
+            Note::Publish { id, fact } => {
+                let expected = self.publish(now, wall, self.lines[cable].run, fact);
+                self.lines[cable]
+                    .published
+                    .insert(id, (fact.number, expected));
+            }
+            Note::Subscribe { id, .. } => {
+                if let Some(hold) = self.lines[cable].asked.get(&id).copied() {
+                    let run = self.holds[hold].run;
+                    self.holds[hold].from = Some((now, self.runs[run].admitted.len()));
+                }
+            }
+            Note::Unsubscribe { id } => {
+                if let Some(hold) = self.lines[cable].asked.get(&id).copied() {
+                    self.dropped(now, hold);
+                }
+            }
+            Note::Goodbye(_) => self.ended(now, cable, STATION, CloseReason::Normal),
+            _ => {}
+        }
+    }
+
+    fn publish(&mut self, now: Instant, wall: WallMs, run: usize, fact: Fact) -> Expected {
+        let number = fact.number as usize;
+        let run = &mut self.runs[run];
+        if run.draining {
+            return Expected::Draining;
+        }
+        if run.known.len() <= number {
+            run.known.resize(number + 1, false);
+        }
+        if run.known[number] {
+            return Expected::Taken;
+        }
+        if crate::wire::freshness(fact.published_at, fact.expires_at, wall).is_err() {
+            return Expected::OutOfDate;
+        }
+        run.known[number] = true;
+        run.admitted.push((fact.number, now));
+        Expected::Taken
+    }
+
+    fn client_took(&mut self, now: Instant, cable: usize, written: Instant, note: Note) {
+        let line = &self.lines[cable];
+        let life = line.life;
+        let transit = now.saturating_since(written).as_micros() as u64;
+        let longest = &mut self.lives[life].transit;
+        *longest = transit.max(*longest);
+        let hold = |id| line.asked.get(&id).copied();
+        match note {
+            Note::Published { id, reason, .. } => self.answered(cable, id, reason),
+            Note::Goodbye(reason) => self.ended(now, cable, CLIENT, reason),
+            Note::Subscribed { id, .. } => {
+                if let Some(hold) = hold(id) {
+                    self.accepted(now, hold);
+                }
+            }
+            Note::Refused { id, reason } => {
+                if let Some(hold) = hold(id) {
+                    self.refused(now, hold, reason);
+                }
+            }
+            Note::Event { id, fact, .. } => {
+                if let Some(hold) = hold(id) {
+                    self.event(now, life, hold, fact);
+                }
+            }
+            Note::Progress { id, behind_ms, .. } => {
+                if let Some(hold) = hold(id).map(|hold| &mut self.holds[hold])
+                    && hold.is_carrier()
+                {
+                    let behind = behind_ms.saturating_mul(1000);
+                    hold.known = Instant::from_micros(now.as_micros().saturating_sub(behind));
+                }
+            }
+            Note::Skipped { id, count, .. } => {
+                if let Some(hold) = hold(id).map(|hold| &mut self.holds[hold])
+                    && hold.is_carrier()
+                {
+                    hold.skipped += count;
+                    self.wires[hold.wire].skips.push((self.order, count));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn answered(&mut self, cable: usize, id: u64, reason: Option<PublishRefusal>) {
+        let Some((number, expected)) = self.lines[cable].published.get(&id).copied() else {
+            return;
+        };
+        let right = match reason {
+            None => expected == Expected::Taken,
+            Some(PublishRefusal::Expired | PublishRefusal::NotYetValid) => {
+                expected == Expected::OutOfDate
+            }
+            Some(PublishRefusal::Draining) => expected == Expected::Draining,
+            Some(_) => false,
+        };
+        if !right {
+            let told =
+                alloc::format!("publication {number} was answered {reason:?}, not {expected:?}");
+            self.broken.push(told);
+        }
+    }
+
+    fn accepted(&mut self, now: Instant, index: usize) {
+        let hold = &mut self.holds[index];
+        let wire = &mut self.wires[hold.wire];
+        if wire.ended.is_some() || hold.accepted.is_some() || hold.left.is_some() {
+            return;
+        }
+        hold.accepted = Some(now);
+        hold.known = now;
+        wire.carriers.push(index);
+        if let Some(outage) = wire.outages.last_mut()
+            && outage.ended.is_none()
+        {
+            outage.ended = Some(now);
+            outage.order.1 = Some(self.order);
+        }
+    }
+
+    fn refused(&mut self, now: Instant, index: usize, reason: SubscribeRefusal) {
+        self.dropped(now, index);
+        let hold = &mut self.holds[index];
+        if hold.accepted.is_none() {
+            hold.from = None;
+        }
+        let wire = &mut self.wires[hold.wire];
+        if wire.ended.is_none() && hold.left.is_none() {
+            wire.refusals.push((self.order, reason));
+        }
+        self.left(now, index, CloseReason::Refused);
+    }
+
+    /// A station does not hold it any more.
+    fn dropped(&mut self, now: Instant, index: usize) {
+        let hold = &mut self.holds[index];
+        let admitted = self.runs[hold.run].admitted.len();
+        hold.to.get_or_insert((now, admitted));
+    }
+
+    /// A client does not count on a station any more.
+    fn left(&mut self, now: Instant, index: usize, reason: CloseReason) {
+        let hold = &mut self.holds[index];
+        if hold.left.is_some() {
+            return;
+        }
+        hold.left = Some(now);
+        let wire = &mut self.wires[hold.wire];
+        let before = wire.carriers.len();
+        wire.carriers.retain(|other| *other != index);
+        if wire.carriers.len() == before {
+            return;
+        }
+        wire.known = wire.known.max(hold.known);
+        if wire.carriers.is_empty() {
+            wire.outages.push(Outage {
+                known: wire.known,
+                began: now,
+                ended: None,
+                order: (self.order, None),
+                reason,
+            });
+            wire.known = Instant::ORIGIN;
+        }
+    }
+
+    fn event(&mut self, now: Instant, life: usize, index: usize, fact: Fact) {
+        let hold = &mut self.holds[index];
+        if !hold.is_carrier() {
+            return;
+        }
+        hold.arrived.push((fact.number, now));
+        let arrivals = &mut self.lives[life].arrivals;
+        if arrivals.contains_key(&fact.number) {
+            self.copies += 1;
+            return;
+        }
+        if let Some((last, _)) = arrivals.last_key_value()
+            && *last > fact.number
+        {
+            self.reordered += 1;
+        }
+        arrivals.insert(fact.number, now);
+    }
+
+    fn ended(&mut self, now: Instant, cable: usize, side: usize, reason: CloseReason) {
+        if self.lines.get(cable).is_none_or(|line| line.ended[side]) {
+            return;
+        }
+        self.lines[cable].ended[side] = true;
+        let holds: Vec<usize> = self.lines[cable].asked.values().copied().collect();
+        for hold in holds {
+            match side {
+                CLIENT => self.left(now, hold, reason),
+                _ => self.dropped(now, hold),
+            }
+        }
+    }
+}
+
+impl Hold {
+    /// Whether its client counts on it.
+    fn is_carrier(&self) -> bool {
+        self.accepted.is_some() && self.left.is_none()
+    }
+
+    /// What its station admitted while it held it.
+    pub(super) fn admitted<'a>(&self, truth: &'a Truth) -> &'a [(u32, Instant)] {
+        let all = &truth.runs[self.run].admitted;
+        let Some((_, from)) = self.from.filter(|_| self.accepted.is_some()) else {
+            return &[];
+        };
+        let to = self.to.map_or(all.len(), |(_, to)| to);
+        all.get(from..to).unwrap_or_default()
+    }
+}
