@@ -15,7 +15,8 @@ use tidings::{
     Sources, Subscribe,
 };
 use tidings_fuzz::accounts::Reader;
-use tidings_fuzz::hostile::{Habit, LINKS, Play, Under, node, realm};
+use tidings_fuzz::hostile::{Habit, LINKS, Play, Under};
+use tidings_fuzz::said::{node, realm};
 use tidings_fuzz::words;
 
 fuzz_target!(|data: &[u8]| {

@@ -9,7 +9,8 @@
 use libfuzzer_sys::fuzz_target;
 use tidings::sim::{START, entropy, fake_signer};
 use tidings::{Instant, Now, Publish, Seed, Station, StationConfig, StationLimits};
-use tidings_fuzz::hostile::{Habit, LINKS, Play, Under, realm};
+use tidings_fuzz::hostile::{Habit, LINKS, Play, Under};
+use tidings_fuzz::said::realm;
 use tidings_fuzz::words;
 
 fuzz_target!(|data: &[u8]| {

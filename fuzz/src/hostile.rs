@@ -7,30 +7,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use tidings::code::{CloseReason, OutcomeCode};
-use tidings::crypto::Signer;
-use tidings::link::{Link, LinkSettings, Step};
-use tidings::pump::{LinkIo, Machine};
-use tidings::sim::{FAKE_PROFILE, START, fake_signer};
-use tidings::wire::{
-    Body, Draft, Event, Frame, MAX_MAX_FRAME, Phase, Position, Published, Refused, ResumeOutcome,
-    Role, Skipped, Split, Subscribed, next_frame,
-};
+use tidings::code::CloseReason;
+use tidings::pump::Machine;
+use tidings::sim::START;
+use tidings::wire::{Frame, MAX_MAX_FRAME, Phase, Split, next_frame};
 use tidings::{
-    Action, Answer, Binding, Client, Instant, Intake, Item, LinkEvent, LinkId, MemoryReport,
-    NodeId, Now, PublicationHash, Question, RealmId, Station, StationRef, SubscriptionId, Turn,
-    WallMs,
+    Action, Answer, Binding, Client, Instant, Intake, Item, LinkEvent, LinkId, MemoryReport, Now,
+    PublicationHash, Question, Station, StationRef, SubscriptionId, Turn, WallMs,
 };
 
-use crate::accounts::{Books, Reader, Sent};
+use crate::accounts::{Books, Reader};
 use crate::cuts;
+use crate::peer::{ONES, Wire, honest, stream_of};
+use crate::said::Said;
 
 /// Links a machine may have at once; the last one's peer is honest.
 pub const LINKS: usize = 3;
-
-/// Marks the names of streams: anycast events of an id, and answers to a publish.
-const ONES: u64 = 1 << 61;
-const ANSWERS: u64 = 1 << 60;
 
 /// The machine under test.
 #[derive(Debug)]
@@ -78,21 +70,6 @@ pub struct Habit<'a> {
     pub lazy: bool,
 }
 
-/// One link: the driver's half, and the peer.
-#[derive(Debug)]
-struct Wire {
-    io: LinkIo,
-    connection: u32,
-    peer: Box<Link>,
-    /// What the machine wrote after the handshake and is not a whole frame yet.
-    written: Vec<u8>,
-    intake: Intake,
-    /// What the honest peer answers at the next wait, framed.
-    replies: Vec<u8>,
-    /// It was fed whole frames only, and took them.
-    clean: bool,
-}
-
 #[derive(Debug)]
 pub struct Play<'a> {
     pub under: Under,
@@ -112,30 +89,6 @@ pub struct Play<'a> {
     /// Streams whose reader left.
     left: BTreeSet<(u32, u64)>,
     print: bool,
-}
-
-/// What a publication says, and whether its publisher said it.
-#[derive(Clone, Copy, Debug)]
-pub struct Said {
-    /// The seed of the publisher's key; 1 and the following are the peers' own.
-    pub key: u64,
-    pub topic: &'static str,
-    /// 0 for none.
-    pub epoch: u64,
-    pub seq: u64,
-    pub one: bool,
-    /// Another payload under the same number.
-    pub other: bool,
-    pub forged: bool,
-}
-
-pub fn realm() -> RealmId {
-    RealmId::of_name("fuzz")
-}
-
-/// The node that signs with the key of this seed.
-pub fn node(key: u64) -> NodeId {
-    NodeId::of_key(FAKE_PROFILE.name(), &fake_signer(key).public_key())
 }
 
 impl<'a> Play<'a> {
@@ -232,29 +185,9 @@ impl<'a> Play<'a> {
         let Ok(id) = self.under.machine().handle_link(now, event) else {
             return;
         };
-        let role = if dialled.is_some() {
-            Role::Station
-        } else {
-            Role::Node
-        };
-        let settings = LinkSettings {
-            allow_local: true,
-            ..LinkSettings::new(FAKE_PROFILE, fake_signer(key_of(at)).public_key(), role)
-        };
-        let peer = match dialled {
-            Some(_) => Link::accept(now.mono, settings, Binding::Local, [7; 32]),
-            None => Link::dial(now.mono, settings, None, Binding::Local, [7; 32]),
-        };
         self.connections += 1;
-        self.links[at] = Some(Wire {
-            io: LinkIo::new(id),
-            connection: self.connections,
-            peer: Box::new(peer.expect("settings of this file")),
-            written: Vec::new(),
-            intake: Intake::Open,
-            replies: Vec::new(),
-            clean: true,
-        });
+        let wire = Wire::new(id, self.connections, at, dialled.is_some(), now);
+        self.links[at] = Some(wire);
         for _ in 0..6 {
             let mut bytes = Vec::new();
             if let Some(wire) = &mut self.links[at] {
@@ -314,39 +247,8 @@ impl<'a> Play<'a> {
 
     /// A publication, signed by its publisher or by nobody.
     pub fn publication(&mut self, said: &Said) -> Vec<u8> {
-        let signer = fake_signer(said.key);
-        let epoch = (said.epoch > 0).then(|| START.as_millis() * 1000 + said.epoch * 1_000_000);
-        let draft = Draft {
-            realm: realm(),
-            topic: said.topic,
-            publisher: node(said.key),
-            epoch,
-            seq: said.seq,
-            published_at: START.saturating_add(u64::from(said.forged)),
-            ttl_ms: (said.seq % 3 == 0).then_some(1000),
-            one: said.one,
-            body: Body::Payload(&[u8::from(said.other)]),
-        };
-        let mut object = Vec::new();
-        draft
-            .sign(&signer, &mut object)
-            .expect("the fake signer signs");
-        if said.forged {
-            object.last_mut().into_iter().for_each(|byte| *byte ^= 1);
-        } else {
-            let mut tbs = Vec::new();
-            draft.encode_tbs(FAKE_PROFILE, &mut tbs);
-            let sent = Sent {
-                hash: PublicationHash::of_tbs(&tbs),
-                publisher: draft.publisher,
-                topic: said.topic,
-                epoch,
-                seq: said.seq,
-                one: said.one,
-                until: draft
-                    .published_at
-                    .saturating_add(u64::from(draft.ttl_ms.unwrap_or(600_000)) + 300_000),
-            };
+        let (object, sent) = said.sign();
+        if let Some(sent) = sent {
             self.books.signed(&object, sent);
         }
         object
@@ -524,62 +426,30 @@ impl<'a> Play<'a> {
     /// Moves what the machine has to write to the other end.
     fn transmit(&mut self, at: usize) -> bool {
         let now = self.now();
-        let mut bytes = Vec::new();
         let Some(wire) = &mut self.links[at] else {
             return false;
         };
-        while wire.io.fill(self.under.machine()) {
-            let mut slices: [&[u8]; 8] = [&[]; 8];
-            let count = wire.io.chunks(&mut slices);
-            let taken = slices[..count].concat();
-            wire.io.wrote(self.under.machine(), now, taken.len());
-            bytes.extend_from_slice(&taken);
-        }
+        let bytes = wire.take_written(self.under.machine(), now);
         if bytes.is_empty() {
             return false;
         }
-        wire.written.extend_from_slice(&bytes);
-        while let Ok(Split::Frame { body, taken }) = next_frame(&wire.written, MAX_MAX_FRAME) {
-            if wire.peer.is_up() {
-                let frame =
-                    Frame::decode(body, Phase::Established).expect("a machine writes frames");
-                self.books.wrote(at, &frame);
-                let id = match frame {
-                    // Anycast goes before the rings.
-                    Frame::Event(Event { id, offset: 0, .. }) => Some(id | ONES),
-                    Frame::Event(Event { id, .. })
-                    | Frame::Skipped(Skipped { id, .. })
-                    | Frame::Subscribed(Subscribed { id, .. })
-                    | Frame::Refused(Refused { id, .. }) => Some(id),
-                    // Ids of publishes are counted apart.
-                    Frame::Published(Published { id, .. }) => Some(id | ANSWERS),
-                    _ => None,
-                };
-                if let Some(id) = id {
-                    let stream = self.streams.entry((wire.connection, id)).or_default();
-                    match &frame {
-                        Frame::Event(event) => {
-                            let hash = PublicationHash::of_tbs(event.publication);
-                            writeln!(stream, "event {} {hash}", event.offset)
-                        }
-                        other => writeln!(stream, "{other:?}"),
+        let (connection, is_station) = (wire.connection, self.under.client().is_some());
+        let (books, streams) = (&mut self.books, &mut self.streams);
+        wire.read_written(now, at, |frame, replies| {
+            books.wrote(at, frame);
+            if let Some(name) = stream_of(frame) {
+                let stream = streams.entry((connection, name)).or_default();
+                match frame {
+                    Frame::Event(event) => {
+                        let hash = PublicationHash::of_tbs(event.publication);
+                        writeln!(stream, "event {} {hash}", event.offset)
                     }
-                    .expect("text grows");
+                    other => writeln!(stream, "{other:?}"),
                 }
-                honest(&frame, self.under.client().is_some(), &mut wire.replies);
-            } else {
-                let signer = fake_signer(key_of(at));
-                match wire.peer.handle_frame(now, body, &signer) {
-                    Ok(Step::Verified(_)) => wire.peer.admit(&signer).expect("it waits for this"),
-                    Ok(_) => {}
-                    Err(_) => {
-                        wire.written.clear();
-                        break;
-                    }
-                }
+                .expect("text grows");
             }
-            wire.written.drain(..taken);
-        }
+            honest(frame, is_station, replies);
+        });
         self.say(format_args!("{at} writes {bytes:02x?}"));
         true
     }
@@ -640,37 +510,4 @@ impl<'a> Play<'a> {
         }
         self.books.balance_routes();
     }
-}
-
-/// The seed of the key of this link's peer.
-pub fn key_of(at: usize) -> u64 {
-    1 + at as u64
-}
-
-/// What a peer that keeps the rules answers.
-fn honest(frame: &Frame<'_>, is_station: bool, replies: &mut Vec<u8>) {
-    let reply = match frame {
-        Frame::Ping(nonce) => Frame::Pong(nonce),
-        Frame::Subscribe(subscribe) if is_station => Frame::Subscribed(Subscribed {
-            id: subscribe.id,
-            resume: subscribe.resume.map_or(ResumeOutcome::None, |position| {
-                ResumeOutcome::Expired {
-                    oldest: position.offset,
-                }
-            }),
-            position: Position {
-                run: tidings::RunId::new([9; 8]),
-                offset: 0,
-            },
-        }),
-        Frame::Publish(publish) if is_station => Frame::Published(Published {
-            id: publish.id,
-            limit: None,
-            reason: None,
-            outcome: OutcomeCode::Routed,
-            subscribers: 1,
-        }),
-        _ => return,
-    };
-    reply.encode_framed(replies);
 }

@@ -7,7 +7,9 @@ use tidings::wire::{
 };
 use tidings::{NodeId, RunId};
 
-use crate::hostile::{LINKS, Play, Said, key_of, realm};
+use crate::hostile::{LINKS, Play};
+use crate::peer::key_of;
+use crate::said::{Said, realm};
 
 pub const TOPICS: [&str; 4] = ["a/b", "a/c", "_system/x", "d"];
 const FILTERS: [&str; 6] = ["a/b", "a/*", "**", "a/b/**", "d", "bad//filter"];
