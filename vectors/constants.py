@@ -52,6 +52,18 @@ class K:
     seal_key_id_bytes = 8
     seal_schemes = (1, 2)
 
+    # Section 6.1: the event seal.
+    seal_scheme = 2
+    seal_period_key_bytes = 32
+    seal_subkey_bytes = 32
+    seal_entropy_bytes = 32
+    seal_tag_bytes = 16
+    seal_kdf_hash = "sha384"
+    seal_nonce_hash = "sha256"
+    seal_key_label = b"TIDINGS-EVENT-KEY-V1"
+    seal_aad_label = b"TIDINGS-EVENT-AAD-V1"
+    seal_no_epoch = 0
+
     # Section 7: topics.
     topic_max = 512
     topic_segments = 16

@@ -8,6 +8,7 @@ import gen_handshake
 import gen_objects
 import gen_order
 import gen_rfc
+import gen_seal
 import gen_topics
 import worked
 
@@ -16,6 +17,7 @@ FAMILIES = (
     gen_objects.ids,
     gen_objects.objects,
     gen_objects.publications,
+    gen_seal.family,
     gen_topics.topics,
     gen_frames.family,
     gen_frames.links,

@@ -6,6 +6,7 @@ An outcome is {"expect": …} or {"refuse": reason, …}. Plain lists and linear
 import ed25519
 import model_flow
 import model_frames as frames
+import model_seal
 import model_wire as wire
 from constants import K
 from model_cbor import Refused, walk
@@ -156,6 +157,7 @@ FAMILIES = {
     "ids": ids,
     "objects": objects,
     "publications": publications,
+    "seal": model_seal.family,
     "topics": topics,
     "frames": read_frames,
     "links": links,

@@ -4,11 +4,12 @@ import itertools
 
 import ed25519
 import model_frames
+import model_seal
 import model_wire
 from constants import K
 
 # Families that answer quickly stand first.
-ORDER = ("ids", "positions", "topics", "links", "frames", "dedup", "order", "guess", "ring", "codes", "handshake", "objects", "publications", "cbor")
+ORDER = ("ids", "positions", "topics", "links", "frames", "dedup", "order", "guess", "ring", "codes", "seal", "handshake", "objects", "publications", "cbor")
 
 # The inputs of traces that are constants of an implementation: family, key of `config`.
 CONFIG = (
@@ -64,6 +65,11 @@ def changes(families, agrees):
         yield f"ed25519 without: {left_out}", noticed(families, agrees, names=("ids", "objects", "publications", "handshake"))
         ed25519.CHECKS.add(left_out)
         ed25519.forget()
+    for called, names in (("bound", model_seal.BOUND), ("mixed into the nonce", model_seal.MIXED)):
+        for at, name in enumerate(list(names)):
+            del names[at]
+            yield f"seal: {name} not {called}", noticed(families, agrees, names=("seal",))
+            names.insert(at, name)
     for family, key in CONFIG:
         for step in (-1, 1):
 

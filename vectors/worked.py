@@ -1,8 +1,10 @@
-"""Section 12 of WIRE.md: one frame, one publication and one handshake, byte by byte, written between two markers."""
+"""Section 12 of WIRE.md: one frame, one publication, one handshake and one seal, byte by byte, written between two markers."""
 
 import hashlib
 from pathlib import Path
 
+import gen_seal
+import model_seal
 from cast import ALICE, BOB, NOW, OTHER, STATION, frame, publication
 from constants import K
 from gen_frames import GOOD
@@ -33,6 +35,9 @@ def item(value, depth, note=""):
             lines += row(enc(key), f'"{key}"', depth + 1)
             lines += item(value[key], depth + 1)
         return lines
+    if isinstance(value, list):
+        lines = row(head(4, len(value)), f"array of {len(value)}{note}", depth)
+        return lines + [line for one in value for line in item(one, depth + 1)]
     if isinstance(value, bytes):
         lines = row(head(2, len(value)), f"{len(value)} bytes{note}", depth)
         return lines + (row(value, "", depth) if value else [])
@@ -143,11 +148,34 @@ def the_handshake():
     return lines + one("hello", "answerer")
 
 
+def the_seal():
+    place, key = gen_seal.PLACE, gen_seal.PERIOD
+    publication = gen_seal.event()
+    fields = walk(publication["tbs"])[0]
+    sealed = fields["sealed"]
+    info, aad = model_seal.info_of(ALICE.id), model_seal.aad_of(place)
+    lines = ["### 12.5 A sealed publication", "", "The entries `seal` and `event` of `seal.json`. The key period and its key:"]
+    lines += block(*parts([("id", gen_seal.PERIOD_ID), ("key", key)]))
+    lines += ["The publisher's subkey in that period:"]
+    lines += block(
+        *parts([("salt", K.seal_key_label), ("extracted", model_seal.prk_of(key)), ("info", info), ("subkey", model_seal.subkey(key, ALICE.id))])
+    )
+    lines += ["The nonce is the first 12 bytes of SHA-256 of"]
+    numbers = [(name, place[name].to_bytes(8, "big")) for name in ("epoch", "seq", "published_at")]
+    lines += block(*parts([("entropy", gen_seal.ENTROPY), *numbers])) + ["which are"] + block(*row(sealed["nonce"], "nonce"))
+    lines += [f"The associated data is {len(aad)} bytes:"]
+    lines += block(*item(walk(aad)[0], 0))
+    lines += ["The payload, and what it is sealed to:"]
+    lines += block(*parts([("payload", gen_seal.PAYLOAD), ("ciphertext", sealed["ct"][:-16]), ("tag", sealed["ct"][-16:])]))
+    lines += [f"The `tbs` that is signed is {len(publication['tbs'])} bytes:"]
+    return lines + block(*item(fields, 0))
+
+
 def write():
     text = WIRE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, found, after = rest.partition(END)
     assert found, "WIRE.md has lost its markers"
-    lines = [""] + the_cast() + the_frame() + the_publication() + the_handshake()
+    lines = [""] + the_cast() + the_frame() + the_publication() + the_handshake() + the_seal()
     worked = "\n".join(lines).rstrip("\n") + "\n\n"
     WIRE.write_text(before + BEGIN + worked + END + after, encoding="utf-8")

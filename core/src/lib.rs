@@ -130,7 +130,8 @@
 //! | [`inbound::lane::Lane`] | one publisher's facts in order, and what is missing | slots |
 //! | [`inbound::stream::Stream`] | one reader's queue, and what it was too slow for | slots |
 //! | [`ring::Ring`], [`table::Table`] | what the others stand on | slots |
-//! | [`wire`], [`crypto`], [`topic`] | every byte that travels; keys and signatures; names | nothing |
+//! | [`crypto::SubkeyCache`] | subkeys of sealed events, each derived once | slots |
+//! | [`wire`], [`crypto`], [`topic`] | every byte that travels; keys, signatures and seals; names | nothing |
 //!
 //! The small ones own a storage of slots, an array as well as a box, and are blind to the payload. Each says in four lines what it decides,
 //! what it leaves to others, which clock it believes and what bounds it.
@@ -148,7 +149,9 @@
 //! # Build settings that matter
 //!
 //! Verification is nearly all of the cost. On x86-64 hosts with AVX-512 IFMA, building a binary with
-//! `-C target-feature=+avx512ifma,+avx512vl` makes it 1.6 times faster. `codegen-units = 1` and thin LTO are worth having, too.
+//! `-C target-feature=+avx512ifma,+avx512vl` makes it 1.6 times faster. `codegen-units = 1` and thin LTO are worth having, too. Sealed
+//! events open about three times faster with `--cfg poly1305_backend="soft"`, unless the whole binary is built for AVX2: found only when
+//! it runs, that backend is not inlined.
 #![no_std]
 
 #[cfg(feature = "alloc")]

@@ -1,7 +1,9 @@
 //! What both images do: a device without an allocator, from its key to a fact in its order. Each step answers whether it came out as it
 //! must.
 
-use tidings::crypto::{Profile, SecretKey, Signer};
+use tidings::crypto::{
+    PeriodKey, Profile, SEAL_TAG, Seal, SecretKey, Signer, SubkeyCache, SubkeySlot,
+};
 use tidings::inbound::dedup::{self, Dedup, Group, NewEntry, groups_for};
 use tidings::inbound::lane::{self, Admit, Lane, LaneConfig, LaneItem, Offer};
 use tidings::link::{Binding, Link, LinkSettings, Step};
@@ -18,6 +20,7 @@ pub(crate) const ALL: &[fn() -> bool] = &[
     tables,
     handshake,
     publication,
+    sealed,
     #[cfg(feature = "alloc")]
     crate::large::facts_arrive,
 ];
@@ -114,9 +117,8 @@ fn handshake() -> bool {
         && dialler.is_up()
 }
 
-/// Writes a signed publication into `out` and answers its length.
-fn write(key: &SecretKey, seq: u64, out: &mut [u8]) -> Option<usize> {
-    let draft = Draft {
+fn draft(key: &SecretKey, seq: u64) -> Draft<'static> {
+    Draft {
         realm: RealmId::of_name("weather"),
         topic: "weather/acme/app/days/measured_v1",
         publisher: key.node_id(),
@@ -126,12 +128,20 @@ fn write(key: &SecretKey, seq: u64, out: &mut [u8]) -> Option<usize> {
         ttl_ms: Some(60_000),
         one: false,
         body: Body::Payload(&[0x01]),
-    };
+    }
+}
+
+/// Writes a signed publication into `out` and answers its length.
+fn write(key: &SecretKey, seq: u64, out: &mut [u8]) -> Option<usize> {
     let mut tbs = [0; 512];
     let mut sink = SliceSink::new(&mut tbs);
-    draft.encode_tbs(Profile::ED25519, &mut sink);
+    draft(key, seq).encode_tbs(Profile::ED25519, &mut sink);
     let tbs_len = sink.finish().ok()?;
-    let tbs = &tbs[..tbs_len];
+    sign(key, &tbs[..tbs_len], out)
+}
+
+/// Signs `tbs` and writes the object around it.
+fn sign(key: &SecretKey, tbs: &[u8], out: &mut [u8]) -> Option<usize> {
     let public = key.public_key();
     let signature = sign_tbs(key, &public, PUBLICATION_LABEL, tbs).ok()?;
     let mut sink = SliceSink::new(out);
@@ -206,4 +216,45 @@ fn publication() -> bool {
         && lane.poll().is_none()
         && lane.poll_timeout().is_none()
         && Publication::open(&bytes, Profile::ED25519).is_err()
+}
+
+/// A payload sealed and signed into one buffer, opened in another; a flipped bit is noticed.
+fn sealed() -> bool {
+    const PAYLOAD: &[u8] = b"\x65hello";
+    let key = SecretKey::from_seed([9; 32]);
+    let period = PeriodKey::new([1; 8], [2; 32]);
+    let slots = [const { SubkeySlot::EMPTY }; 2];
+    let mut subkeys = SubkeyCache::new(slots, &mut Seed::new([5; 32]).fork("subkeys"));
+    let seal = Seal {
+        key_id: *period.id(),
+        subkey: subkeys.subkey(&period, &key.node_id()),
+        entropy: [6; 32],
+    };
+    let draft = Draft {
+        body: Body::Payload(PAYLOAD),
+        ..draft(&key, 1)
+    };
+    let mut tbs = [0; 512];
+    let mut sink = SliceSink::new(&mut tbs);
+    let written = draft.encode_sealed_tbs(Profile::ED25519, &seal, &mut sink);
+    let (Ok(()), Ok(tbs_len)) = (written, sink.finish()) else {
+        return false;
+    };
+    let mut object = [0; 1024];
+    let Some(len) = sign(&key, &tbs[..tbs_len], &mut object) else {
+        return false;
+    };
+    let Ok((publication, _)) = Publication::open(&object[..len], Profile::ED25519) else {
+        return false;
+    };
+    let mut text = [0; PAYLOAD.len() + SEAL_TAG];
+    let opened = publication.unseal(seal.subkey, &mut text) == Ok(PAYLOAD);
+    let Some((body, place)) = publication.sealed() else {
+        return false;
+    };
+    let mut flipped = [0; PAYLOAD.len() + SEAL_TAG];
+    flipped.copy_from_slice(body.ct);
+    flipped[3] ^= 1;
+    let refused = seal.subkey.open(&place, body.nonce, &mut flipped).is_err();
+    opened && refused && subkeys.derivations() == 1 && subkeys.forget(period.id()) == 1
 }

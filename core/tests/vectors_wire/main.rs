@@ -6,6 +6,7 @@ mod frames;
 mod handshake;
 mod names;
 mod objects;
+mod seal;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use tidings::crypto::{SecretKey, Signer};
 use tidings::{NodeId, RealmId, RunId};
 
 /// The families read here.
-const WIRE: [&str; 11] = [
+const WIRE: [&str; 12] = [
     "cbor",
     "codes",
     "frames",
@@ -26,6 +27,7 @@ const WIRE: [&str; 11] = [
     "publications",
     "rfc/rfc8032",
     "rfc/rfc8949",
+    "seal",
     "topics",
 ];
 

@@ -10,6 +10,7 @@ mod handshake;
 mod links;
 
 mod objects;
+mod seal;
 mod values;
 
 use std::collections::BTreeMap;
@@ -34,7 +35,7 @@ type Broken = String;
 type Judge = fn(&Value) -> Result<Judged, Broken>;
 
 /// Everything this build can run.
-const FAMILIES: [(&str, Judge); 16] = [
+const FAMILIES: [(&str, Judge); 17] = [
     ("cbor", cbor::judge),
     ("codes", values::codes),
     ("dedup", flow::dedup),
@@ -50,6 +51,7 @@ const FAMILIES: [(&str, Judge); 16] = [
     ("rfc/rfc8032", objects::rfc8032),
     ("rfc/rfc8949", cbor::judge),
     ("ring", flow::ring),
+    ("seal", seal::judge),
     ("topics", values::topics),
 ];
 
