@@ -7,7 +7,7 @@
 //!
 //! [`Net`] joins machines for a test that knows what it wants. [`run`] draws hosts, ways, subscriptions, publications and faults from a
 //! seed, lets them happen, lets everything come to rest, and then holds what every stream said against what really happened, counted from the
-//! payloads outside the machines. A run depends on its seed and [`Options`] alone; [`shrink`] finds the fewest acts with which it still fails.
+//! payloads outside the machines. A run depends on its seed and [`Options`] alone; [`shrink()`] finds the fewest acts with which it still fails.
 
 mod acts;
 mod cable;

@@ -1,7 +1,7 @@
 //! A network in one thread: clients and stations joined by byte pipes, on a clock that is moved by hand.
 //!
 //! Decides: when bytes arrive, when a link breaks, when a host sleeps. Leaves to others: what the machines make of it; it talks to them
-//! through their public contract and [`LinkIo`] only. Believes: the true time, of which each host's clocks are its own. Bounded by: what
+//! through their public contract and [`LinkIo`](crate::pump::LinkIo) only. Believes: the true time, of which each host's clocks are its own. Bounded by: what
 //! is put into it. The same calls give the same trace, whose hash is [`Net::trace`].
 
 mod host;
