@@ -15,6 +15,7 @@ mod index;
 mod shares;
 
 use core::fmt;
+use core::hint::black_box;
 
 use self::hashes::{Hashes, prefix};
 pub use self::index::{Group, groups_for};
@@ -202,7 +203,7 @@ pub struct Dedup<S, I, C> {
 impl HeapDedup {
     /// At most `capacity` entries, and `shares` counters, rounded down to a power of two ([`SHARES`] when nothing speaks for another number, at
     /// most 65,536), of 4 bytes each; with none no publisher is held to its quarter. Nothing is allocated until the first entry, and then all
-    /// counters are. Slots grow by an eighth, at most 4 MiB at a time; the index doubles, is cleared in one go (11 MiB for a million
+    /// counters are. Slots grow by a sixteenth, at most 4 MiB at a time; the index by a sixth, is cleared in one go (11 MiB for a million
     /// entries) and taken over group by group. Both are given back as entries end, the counters when the last one did.
     pub fn with_capacity(capacity: usize, shares: usize, rng: &mut Rng) -> Self {
         let capacity = capacity.min(HEADS as usize);
@@ -283,6 +284,7 @@ where
     /// [`Full`]; nothing changed but that ended entries may have gone.
     pub fn commit(&mut self, now: Now, new: NewEntry<'_>) -> Result<EntryRef, Full> {
         let id = prefix(new.id);
+        self.reach([id, new.signature.0]);
         if let Some(known) = self.find(BY_ID, id) {
             return Ok(known);
         }
@@ -362,6 +364,10 @@ where
             let index = self.due();
             if index == NONE {
                 break;
+            }
+            let next = self.slots.as_ref()[index as usize].links[1];
+            if let Some(slot) = self.slots.as_ref().get(next as usize) {
+                self.reach(slot.keys);
             }
             if now.wall > self.slots.as_ref()[index as usize].until {
                 self.remove(index);
@@ -460,6 +466,17 @@ where
         Some(EntryRef { index, mark })
     }
 
+    /// Reads where these keys are, or will be, in the indexes. Nothing waits for what is read, so that a line is on its way from memory while the
+    /// one before is worked on: in a large table almost every line looked at comes from there.
+    #[inline]
+    fn reach(&self, keys: [[u64; 2]; 2]) {
+        let lines = [BY_ID, BY_SIGNATURE].map(|which| {
+            let hash = self.hashes.of(which, keys[which]);
+            self.index.peek(Place { which, hash })
+        });
+        black_box(lines[0] ^ lines[1]);
+    }
+
     fn place(&self, which: usize, index: u32) -> Place {
         let key = self.slots.as_ref()[index as usize].keys[which];
         let hash = self.hashes.of(which, key);
@@ -538,7 +555,7 @@ where
         }
         let slots = self.slots.as_ref().len();
         if self.used == slots {
-            let step = (slots / 8).clamp(SMALLEST, LARGEST_STEP);
+            let step = (slots / 16).clamp(SMALLEST, LARGEST_STEP);
             self.room.ask(&mut self.slots, slots.saturating_add(step));
         }
         let index = self.used;

@@ -125,6 +125,14 @@ impl<I: AsRef<[Group]> + AsMut<[Group]>> Index<I> {
         None
     }
 
+    /// Something of the line where what has this hash is, or would be.
+    #[inline]
+    pub(super) fn peek(&self, place: Place) -> u32 {
+        let groups = self.side(place);
+        let group = groups.get(home(groups, place));
+        group.map_or(0, |group| group.lanes[CELLS])
+    }
+
     /// Adds a number. The owner never adds more than the index was made for.
     pub(super) fn insert(&mut self, place: Place, number: u32) {
         let cell = (place.hash as u32 & self.hash_bits) | (number + 1);
@@ -160,7 +168,7 @@ impl<I: AsRef<[Group]> + AsMut<[Group]>> Index<I> {
         let len = self.groups.as_ref().len();
         let needed = groups_for(slots);
         let wanted = if needed > len {
-            groups_for(slots.saturating_mul(2))
+            groups_for(slots.saturating_add(slots / GROWTH))
         } else if needed <= len / 4 {
             len / 2
         } else {
@@ -248,6 +256,9 @@ impl<I: AsRef<[Group]> + AsMut<[Group]>> Index<I> {
         }
     }
 }
+
+/// A growing index grows by this part, half of which is enough to move it in, a group at a time.
+const GROWTH: usize = 6;
 
 /// Slots a growing index has room for at least.
 const SMALLEST: usize = 48;
