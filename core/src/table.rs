@@ -65,7 +65,7 @@ pub struct Table<K, V, S> {
 
 #[cfg(feature = "alloc")]
 impl<K: TableKey, V> HeapTable<K, V> {
-    /// At most `capacity` entries. Nothing is allocated until the first; then storage doubles when seven eighths full and halves when a
+    /// At most `capacity` entries. Nothing is allocated until the first; then storage doubles when five eighths full and halves when a
     /// quarter is left. One call in as many as there are entries moves them all; the others do bounded work.
     pub fn with_capacity(capacity: usize, rng: &mut Rng) -> Self {
         let mut table = Self::build(alloc::vec::Vec::new(), capacity, rng);
@@ -80,7 +80,7 @@ impl<K: TableKey, V> HeapTable<K, V> {
 }
 
 impl<K: TableKey, V, S: AsRef<[Slot<K, V>]> + AsMut<[Slot<K, V>]>> Table<K, V, S> {
-    /// At most `capacity` entries on `slots`, all of them empty. Give an eighth more slots than entries: a table filled to its last slot is
+    /// At most `capacity` entries on `slots`, all of them empty. Give half more slots than entries: a table filled to its last slot is
     /// correct and slow. With fewer slots than `capacity` their number is the capacity.
     pub fn new(slots: S, capacity: usize, rng: &mut Rng) -> Self {
         let capacity = capacity.min(slots.as_ref().len());
@@ -109,7 +109,7 @@ impl<K: TableKey, V, S: AsRef<[Slot<K, V>]> + AsMut<[Slot<K, V>]>> Table<K, V, S
         if self.len >= self.capacity {
             return Err(Full((key, value)));
         }
-        if self.len >= self.slots.as_ref().len() / 8 * 7 {
+        if self.len >= self.slots.as_ref().len() / 8 * 5 {
             self.resize(self.slots.as_ref().len().saturating_mul(2));
         }
         self.place((key, value));
@@ -118,12 +118,14 @@ impl<K: TableKey, V, S: AsRef<[Slot<K, V>]> + AsMut<[Slot<K, V>]>> Table<K, V, S
     }
 
     /// The value under a key.
+    #[inline]
     pub fn get(&self, key: &K) -> Option<&V> {
         let index = self.find(key)?;
         self.slots.as_ref()[index].as_ref().map(|(_, value)| value)
     }
 
     /// The value under a key, to change.
+    #[inline]
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let index = self.find(key)?;
         self.slots.as_mut()[index].as_mut().map(|(_, value)| value)
@@ -286,7 +288,7 @@ impl<K: TableKey, V, S: AsRef<[Slot<K, V>]> + AsMut<[Slot<K, V>]>> Table<K, V, S
     /// Moves every entry to storage of about `slots` slots.
     fn resize(&mut self, slots: usize) {
         let Some(replace) = self.replace else { return };
-        let most = self.capacity.saturating_add(self.capacity / 7 + 1);
+        let most = self.capacity.saturating_add(self.capacity / 5 * 3 + 1);
         let slots = slots.max(SMALLEST).min(most);
         if slots == self.slots.as_ref().len() {
             return;

@@ -14,7 +14,7 @@ use super::timers::Timer;
 use super::{Client, LaneId, TopicId};
 use crate::code::UnopenedReason;
 use crate::delivery::Delivery;
-use crate::inbound::lane::{Lane, LaneConfig, LaneItem, Resting, Slot};
+use crate::inbound::lane::{Folded, Lane, LaneConfig, LaneItem, Resting, Slot};
 use crate::notice::{Item, Notice, Numbering};
 use crate::table::TableKey;
 use crate::time::{Instant, Now};
@@ -73,17 +73,52 @@ impl TableKey for NumberingKey {
     }
 }
 
+/// A lane at work.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) lane: Lane<Delivery, Vec<Option<Slot<Delivery>>>>,
+    topic: String,
+    /// Bytes of the publications it holds.
+    pub(super) held_bytes: usize,
+    /// Those of them that its publisher's account knows.
+    accounted: usize,
+}
+
+impl Work {
+    /// A new lane on this topic, in `spare` if there is one: a fact in order finds one there, so that it costs no allocation.
+    fn begin(spare: &mut Option<Box<Self>>, topic: &str, config: LaneConfig) -> Box<Self> {
+        let Some(mut work) = spare.take() else {
+            return Box::new(Self {
+                lane: Lane::growing(config),
+                topic: topic.to_owned(),
+                held_bytes: 0,
+                accounted: 0,
+            });
+        };
+        work.lane.renew(config);
+        work.topic.clear();
+        work.topic.push_str(topic);
+        work
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.lane.memory() + self.topic.capacity() + size_of::<Self>()
+    }
+}
+
+/// What a lane is between two facts: most are folded.
+#[derive(Debug)]
+enum Kept {
+    Folded(Folded),
+    Whole(Box<Work>),
+}
+
 /// A lane and whose it is.
 #[derive(Debug)]
 pub(super) struct LaneSlot {
     pub(super) key: LaneKey,
     pub(super) subscription: SubscriptionId,
-    topic: String,
-    pub(super) lane: Box<Lane<Delivery, Vec<Option<Slot<Delivery>>>>>,
-    /// Bytes of the publications it holds.
-    pub(super) held_bytes: usize,
-    /// Those of them that its publisher's account knows.
-    accounted: usize,
+    kept: Kept,
     /// It is in its stream's waiting list.
     pub(super) waiting: bool,
     armed: Option<Instant>,
@@ -92,17 +127,59 @@ pub(super) struct LaneSlot {
 }
 
 impl LaneSlot {
-    fn numbering(&self, epoch: u64) -> Numbering {
-        Numbering {
-            publisher: self.key.publisher,
-            topic: self.topic.clone(),
-            epoch,
+    /// The lane itself, unless it is folded.
+    pub(super) fn work(&mut self) -> Option<&mut Work> {
+        match &mut self.kept {
+            Kept::Folded(_) => None,
+            Kept::Whole(work) => Some(work),
         }
+    }
+
+    fn whole(&self) -> Option<&Work> {
+        match &self.kept {
+            Kept::Folded(_) => None,
+            Kept::Whole(work) => Some(work),
+        }
+    }
+
+    /// As `Lane::covers`.
+    pub(super) fn covers(&self, epoch: u64, seq: u64) -> bool {
+        match &self.kept {
+            Kept::Folded(folded) => folded.covers(epoch, seq),
+            Kept::Whole(work) => work.lane.covers(epoch, seq),
+        }
+    }
+
+    /// There is something to hand out.
+    pub(super) fn is_ready(&self) -> bool {
+        self.whole().is_some_and(|work| work.lane.is_ready())
+    }
+
+    /// Facts that wait behind gaps.
+    pub(super) fn held(&self) -> usize {
+        self.whole().map_or(0, |work| work.lane.held())
+    }
+
+    /// Facts that were not delivered because a newer one was.
+    pub(super) fn superseded(&self) -> u64 {
+        self.whole().map_or(0, |work| work.lane.superseded())
     }
 
     /// The next item, as the stream wants it.
     pub(super) fn poll(&mut self, held: &mut usize) -> Option<Item> {
-        let notice = match self.lane.poll()? {
+        let publisher = self.key.publisher;
+        let Work {
+            lane,
+            topic,
+            held_bytes,
+            ..
+        } = self.work()?;
+        let numbering = |epoch| Numbering {
+            publisher,
+            topic: topic.clone(),
+            epoch,
+        };
+        let notice = match lane.poll()? {
             LaneItem::Fact {
                 epoch,
                 seq,
@@ -110,7 +187,7 @@ impl LaneSlot {
                 item: mut delivery,
             } => {
                 let bytes = delivery.bytes().len();
-                self.held_bytes -= bytes;
+                *held_bytes -= bytes;
                 *held -= bytes;
                 // Sealed facts are opened at the front of their lane; without a group nothing opens them.
                 let Some(seal_key_id) = delivery.sealed_under else {
@@ -118,7 +195,7 @@ impl LaneSlot {
                     return Some(Item::Fact(delivery));
                 };
                 Notice::Unopened {
-                    of: self.numbering(epoch),
+                    of: numbering(epoch),
                     seq,
                     seal_key_id,
                     reason: UnopenedReason::NoGroup,
@@ -130,32 +207,33 @@ impl LaneSlot {
                 last,
                 count,
             } => Notice::Conflict {
-                of: self.numbering(epoch),
+                of: numbering(epoch),
                 first,
                 last,
                 count,
             },
             LaneItem::Restarted { epoch, greater } => Notice::Restarted {
-                of: self.numbering(epoch),
+                of: numbering(epoch),
                 greater,
             },
             LaneItem::Resynced { epoch } => Notice::Resynced {
-                of: self.numbering(epoch),
+                of: numbering(epoch),
             },
             LaneItem::Skipped { epoch, first, last } => Notice::Skipped {
-                of: self.numbering(epoch),
+                of: numbering(epoch),
                 first,
                 last,
             },
             LaneItem::TwoCounters { epoch } => Notice::TwoCounters {
-                of: self.numbering(epoch),
+                of: numbering(epoch),
             },
         };
         Some(Item::Notice(Box::new(notice)))
     }
 
+    /// Bytes besides its place in the arena.
     pub(super) fn memory(&self) -> usize {
-        self.lane.memory() + self.topic.capacity() + size_of::<Self>()
+        self.whole().map_or(0, Work::memory)
     }
 }
 
@@ -238,27 +316,21 @@ impl Client {
 
     /// The lane of a key, made for a fact of this epoch when there is room for one more.
     pub(super) fn lane_for(&mut self, now: Now, key: LaneKey, epoch: u64) -> Option<LaneId> {
-        if let Some(id) = self.lane_index.get(&key) {
-            return Some(*id);
+        if let Some(id) = self.lane_index.get(&key).copied() {
+            self.unfold(now, id);
+            return Some(id);
         }
+        let base = self.lane_base();
         let found = self.subscriptions.get_mut(key.subscription)?;
         let topic = self.topics.get_mut(key.topic)?;
         if self.lanes.len() >= self.config.limits.lanes {
             return None;
         }
-        let base = LaneConfig {
-            order_timeout: self.config.order_timeout,
-            order_max_buffer: self.config.limits.order_max_buffer,
-            ..LaneConfig::default()
-        };
         let config = found.lane_config(&key.publisher, epoch, now, base);
         let id = self.lanes.insert(LaneSlot {
             key,
             subscription: key.subscription,
-            topic: topic.name.clone(),
-            lane: Box::new(Lane::growing(config)),
-            held_bytes: 0,
-            accounted: 0,
+            kept: Kept::Whole(Work::begin(&mut self.spare, &topic.name, config)),
             waiting: false,
             armed: None,
             resting: false,
@@ -271,13 +343,44 @@ impl Client {
         match self.resting.remove(&key) {
             // The record had kept its topic.
             Some(rest) => {
-                if let Some(slot) = self.lanes.get_mut(id) {
-                    slot.lane.wake(now, rest);
+                if let Some(work) = self.lanes.get_mut(id).and_then(LaneSlot::work) {
+                    work.lane.wake(now, rest);
                 }
             }
             None => topic.uses += 1,
         }
         Some(id)
+    }
+
+    fn lane_base(&self) -> LaneConfig {
+        LaneConfig {
+            order_timeout: self.config.order_timeout,
+            order_max_buffer: self.config.limits.order_max_buffer,
+            ..LaneConfig::default()
+        }
+    }
+
+    /// Puts a folded lane back to work; `touch` folds it again.
+    pub(super) fn unfold(&mut self, now: Now, id: LaneId) {
+        let base = self.lane_base();
+        let Some(slot) = self.lanes.get_mut(id) else {
+            return;
+        };
+        let Kept::Folded(folded) = slot.kept else {
+            return;
+        };
+        let found = self.subscriptions.get(slot.subscription);
+        let (Some(found), Some(topic)) = (found, self.topics.get(slot.key.topic)) else {
+            return;
+        };
+        // It follows a numbering, so it is none that may have been forgotten.
+        let config = LaneConfig {
+            forgotten: false,
+            ..found.lane_config(&slot.key.publisher, 0, now, base)
+        };
+        let mut work = Work::begin(&mut self.spare, &topic.name, config);
+        work.lane.unfold(&folded);
+        slot.kept = Kept::Whole(work);
     }
 
     /// The one place that restores what is derived from a lane after any change of it: its items in the stream, its deadline in the index.
@@ -286,18 +389,30 @@ impl Client {
         let Some(slot) = self.lanes.get_mut(id) else {
             return;
         };
-        if slot.held_bytes != slot.accounted {
-            let before = core::mem::replace(&mut slot.accounted, slot.held_bytes);
-            let (publisher, after) = (slot.key.publisher, slot.held_bytes);
+        let publisher = slot.key.publisher;
+        if let Some(work) = slot.work()
+            && work.held_bytes != work.accounted
+        {
+            let before = core::mem::replace(&mut work.accounted, work.held_bytes);
+            let after = work.held_bytes;
             self.account(publisher, before, after);
         }
         let Some(slot) = self.lanes.get_mut(id) else {
             return;
         };
-        let due = slot.lane.poll_timeout();
+        let folded = slot.whole().and_then(|work| work.lane.fold());
+        if let Some(folded) = folded
+            && let Kept::Whole(work) = core::mem::replace(&mut slot.kept, Kept::Folded(folded))
+        {
+            self.spare.get_or_insert(work);
+        }
+        let (due, rest_at) = match &slot.kept {
+            Kept::Folded(folded) => (None, Some(folded.rest_at())),
+            Kept::Whole(work) => (work.lane.poll_timeout(), work.lane.rest_at()),
+        };
         // A lane that could not be drained for long rests at once, but later than now: this may be called by an output.
         let soon = self.now.mono.saturating_add(Duration::from_micros(1));
-        let at = due.or_else(|| slot.lane.rest_at().map(|at| at.max(soon)));
+        let at = due.or_else(|| rest_at.map(|at| at.max(soon)));
         slot.resting = due.is_none();
         // One that moved back stays where it is and is looked at early: else every fact would move the end of the lane's rest.
         let Some(at) = at.filter(|at| slot.armed.is_none_or(|armed| *at < armed)) else {
@@ -325,15 +440,19 @@ impl Client {
             return;
         };
         slot.armed = None;
-        if !slot.resting {
-            slot.lane.handle_timeout(now);
+        let (key, resting) = (slot.key, slot.resting);
+        self.unfold(now, id);
+        let Some(work) = self.lanes.get_mut(id).and_then(LaneSlot::work) else {
+            return;
+        };
+        if !resting {
+            work.lane.handle_timeout(now);
             return self.touch(id);
         }
         // Idle with nothing held: 64 bytes remember what it must not deliver twice.
-        let Some(rest) = slot.lane.rest(now) else {
+        let Some(rest) = work.lane.rest(now) else {
             return self.touch(id);
         };
-        let key = slot.key;
         if self.resting.insert(key, rest).is_ok() {
             self.take_lane(id);
             self.arm_sweep(now);
@@ -370,8 +489,10 @@ impl Client {
     fn take_lane(&mut self, id: LaneId) -> Option<LaneKey> {
         let slot = self.lanes.remove(id)?;
         self.lane_index.remove(&slot.key);
-        self.held_bytes -= slot.held_bytes;
-        self.account(slot.key.publisher, slot.accounted, 0);
+        if let Some(work) = slot.whole() {
+            self.held_bytes -= work.held_bytes;
+            self.account(slot.key.publisher, work.accounted, 0);
+        }
         self.disarm(slot.armed, Timer::Lane(id));
         if let Some(found) = self.subscriptions.get_mut(slot.subscription) {
             Self::count_lane(found, &slot);

@@ -19,6 +19,7 @@ mod streams;
 mod subscriptions;
 mod timers;
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -26,7 +27,7 @@ use alloc::vec::Vec;
 pub(crate) use self::config::SignerBox;
 pub use self::config::{ClientConfig, ValidClientConfig, Verification};
 use self::counter::Counters;
-use self::lanes::{LaneKey, LaneSlot, NumberingKey, Topic};
+use self::lanes::{LaneKey, LaneSlot, NumberingKey, Topic, Work};
 use self::pool::{Dialled, NodeSide};
 use self::publish::Outgoing;
 use self::questions::Questions;
@@ -78,6 +79,8 @@ pub struct Client {
     topic_index: BTreeMap<RealmId, BTreeMap<String, TopicId>>,
     lanes: Arena<LaneId, LaneSlot>,
     lane_index: HeapTable<LaneKey, LaneId>,
+    /// For the next lane that is unfolded.
+    spare: Option<Box<Work>>,
     /// What is left of lanes nobody spoke on for ten minutes.
     resting: HeapTable<LaneKey, Resting>,
     resting_hand: usize,
@@ -137,6 +140,7 @@ impl Client {
             topic_index: BTreeMap::new(),
             lanes: Arena::default(),
             lane_index: HeapTable::with_capacity(limits.lanes, &mut tables),
+            spare: None,
             resting: HeapTable::with_capacity(limits.resting_lanes, &mut tables),
             resting_hand: 0,
             dedup: HeapDedup::with_capacity(limits.dedup_entries, dedup::SHARES, &mut tables),

@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-use super::lanes::{LaneKey, NumberingKey};
+use super::lanes::{LaneKey, LaneSlot, NumberingKey};
 use super::streams::Subscription;
 use super::timers::Timer;
 use super::{Client, TopicId, Verification, WireId};
@@ -218,7 +218,7 @@ impl Client {
             .get(key)
             .and_then(|lane| self.lanes.get(*lane))
         {
-            Some(slot) => slot.lane.covers(epoch, seq),
+            Some(slot) => slot.covers(epoch, seq),
             None => self
                 .resting
                 .get(key)
@@ -359,12 +359,12 @@ impl Client {
             self.dropped(now, subscription, DropReason::LanesFull, &publisher);
             return false;
         };
-        let Some(slot) = self.lanes.get_mut(lane) else {
+        let Some(work) = self.lanes.get_mut(lane).and_then(LaneSlot::work) else {
             return false;
         };
-        let taken = match slot.lane.offer(now, *offer, delivery) {
+        let taken = match work.lane.offer(now, *offer, delivery) {
             Admit::Taken => {
-                slot.held_bytes += bytes;
+                work.held_bytes += bytes;
                 self.held_bytes += bytes;
                 true
             }
@@ -380,7 +380,7 @@ impl Client {
             Admit::Conflict(_) => true,
             // A pausing stream that is full stands before this lane: no more is read from its links, and what a timeout brought is counted.
             Admit::Busy(_) => {
-                let told = !offer.anycast && slot.lane.give_up(now, offer.epoch, offer.seq);
+                let told = !offer.anycast && work.lane.give_up(now, offer.epoch, offer.seq);
                 if !told {
                     self.dropped(now, subscription, DropReason::BytesFull, &publisher);
                 }
@@ -432,11 +432,12 @@ impl Client {
         let Some(lane) = self.lane_index.get(&key).copied() else {
             return false;
         };
-        let Some(slot) = self.lanes.get_mut(lane) else {
+        self.unfold(now, lane);
+        let Some(work) = self.lanes.get_mut(lane).and_then(LaneSlot::work) else {
             return false;
         };
         // An epoch that cannot begin before something is read has no places yet: it may skip this one when it does.
-        let told = !slot.lane.close(now, epoch, seq) && slot.lane.give_up(now, epoch, seq);
+        let told = !work.lane.close(now, epoch, seq) && work.lane.give_up(now, epoch, seq);
         self.touch(lane);
         told
     }
@@ -469,7 +470,7 @@ impl Client {
                         return true;
                     }
                     match lane_index.get(&key).and_then(|lane| lanes.get(*lane)) {
-                        Some(slot) => slot.lane.covers(numbering.epoch, seq),
+                        Some(slot) => slot.covers(numbering.epoch, seq),
                         // A subscription without a lane was not offered it: it would be new there.
                         None => resting
                             .get(&key)

@@ -172,9 +172,9 @@ impl Client {
             .lanes
             .iter()
             .filter(|(_, slot)| slot.subscription == id);
-        let (held, superseded) =
-            lanes.fold((0, found.superseded), |(held, superseded), (_, slot)| {
-                (held + slot.lane.held(), superseded + slot.lane.superseded())
+        let (held, superseded) = lanes
+            .fold((0, found.superseded), |(held, superseded), (_, slot)| {
+                (held + slot.held(), superseded + slot.superseded())
             });
         Some(SubscriptionStatus {
             carriers: self
@@ -215,7 +215,8 @@ impl Client {
             bytes,
         );
         let lanes: usize = self.lanes.iter().map(|(_, slot)| slot.memory()).sum();
-        let bytes = lanes + self.lanes.memory() + self.lane_index.memory();
+        let spare = self.spare.as_ref().map_or(0, |work| work.memory());
+        let bytes = lanes + spare + self.lanes.memory() + self.lane_index.memory();
         report.add("lanes", self.lanes.len(), limits.lanes, bytes);
         let names: usize = self
             .topics

@@ -374,7 +374,7 @@ impl Client {
                 return;
             };
             if found.pauses && found.stream.is_full() {
-                if slot.lane.is_ready() && !slot.waiting {
+                if slot.is_ready() && !slot.waiting {
                     slot.waiting = true;
                     found.waiting.push_back(id);
                 }
@@ -389,7 +389,7 @@ impl Client {
 
     /// Forgets a lane, counting what only it knew.
     pub(super) fn count_lane(found: &mut Subscription, slot: &LaneSlot) {
-        found.superseded += slot.lane.stats().superseded;
+        found.superseded += slot.superseded();
         found.lanes = found.lanes.saturating_sub(1);
     }
 }

@@ -3,6 +3,7 @@
 //! Decides: where an entry lies, and when growing storage grows or is given back. Leaves to others: what an entry is and when it may
 //! be added. Believes: no clock. Bounded by: the length of the slots (or the limit of growing ones), plus one.
 
+use core::hint::select_unpredictable;
 use core::mem;
 
 use crate::storage::Room;
@@ -10,12 +11,15 @@ use crate::storage::Room;
 /// One entry lives beside the slots, so that a queue that never holds two at once never touches them and, where they grow, never
 /// allocates.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Held<E, S> {
-    lone: Option<E>,
-    slots: S,
-    head: usize,
-    /// Entries in the slots, without the lone one.
+    /// Entries, the lone one included; first, for who asks no more than that.
+    all: usize,
+    /// Entries in the slots.
     len: usize,
+    head: usize,
+    slots: S,
+    lone: Option<E>,
     room: Room<S>,
 }
 
@@ -28,20 +32,23 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
     pub(crate) fn new(slots: S) -> Self {
         let room = Room::fixed(slots.as_ref().len());
         Self {
-            lone: None,
-            slots,
-            head: 0,
+            all: 0,
             len: 0,
+            head: 0,
+            slots,
+            lone: None,
             room,
         }
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.len + usize::from(self.lone.is_some())
+        self.all
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.all == 0
     }
 
     /// How many more entries fit.
@@ -58,6 +65,7 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
         mem::size_of_val(self.slots.as_ref())
     }
 
+    #[inline]
     pub(crate) fn get(&self, at: usize) -> Option<&E> {
         match (&self.lone, at) {
             (Some(lone), 0) => Some(lone),
@@ -66,6 +74,7 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
         }
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, at: usize) -> Option<&mut E> {
         match (self.lone.is_some(), at) {
             (true, 0) => self.lone.as_mut(),
@@ -83,13 +92,12 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
         if high > low && self.get(high - 1).is_some_and(&below) {
             return high;
         }
+        // Which half it is cannot be foreseen, so nothing branches on it.
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.get(middle).is_some_and(&below) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
+            let upper = self.get(middle).is_some_and(&below);
+            low = select_unpredictable(upper, middle + 1, low);
+            high = select_unpredictable(upper, high, middle);
         }
         low
     }
@@ -99,7 +107,8 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
         if self.free() == 0 {
             return Err(entry);
         }
-        if self.is_empty() {
+        self.all += 1;
+        if self.all == 1 {
             self.lone = Some(entry);
             return Ok(());
         }
@@ -122,26 +131,28 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
     }
 
     /// Takes the entry at `at` out.
+    #[inline]
     pub(crate) fn remove(&mut self, at: usize) -> Option<E> {
         if at == 0 && self.lone.is_some() {
-            let entry = self.lone.take();
+            self.all -= 1;
             self.give_back();
-            return entry;
+            return self.lone.take();
         }
+        self.remove_slot(at)
+    }
+
+    fn remove_slot(&mut self, at: usize) -> Option<E> {
         let at = at - usize::from(self.lone.is_some());
         let index = self.index(at)?;
         let entry = self.slots.as_mut()[index].take();
         if at < self.len / 2 {
-            for i in (0..at).rev() {
-                self.swap(i, i + 1);
-            }
+            self.shift_up(0, at);
             self.head = self.wrap(1);
         } else {
-            for i in at..self.len - 1 {
-                self.swap(i, i + 1);
-            }
+            self.shift_down(at, self.len - 1);
         }
         self.len -= 1;
+        self.all -= 1;
         self.give_back();
         entry
     }
@@ -158,13 +169,9 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
         self.len += 1;
         if at < self.len / 2 {
             self.head = self.wrap(length - 1);
-            for i in 0..at {
-                self.swap(i, i + 1);
-            }
+            self.shift_down(0, at);
         } else {
-            for i in (at..self.len - 1).rev() {
-                self.swap(i, i + 1);
-            }
+            self.shift_up(at, self.len - 1);
         }
         let index = self.wrap(at);
         self.slots.as_mut()[index] = Some(entry);
@@ -180,6 +187,7 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
         }
     }
 
+    #[inline]
     fn give_back(&mut self) {
         if self.len == 0 {
             self.head = 0;
@@ -189,8 +197,29 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
         }
     }
 
-    fn swap(&mut self, a: usize, b: usize) {
-        let (a, b) = (self.wrap(a), self.wrap(b));
+    /// Moves what is at `from..to` one place up, and what was at `to` to `from`.
+    fn shift_up(&mut self, from: usize, to: usize) {
+        let (first, last) = (self.wrap(from), self.wrap(to));
+        if first <= last {
+            self.slots.as_mut()[first..=last].rotate_right(1);
+        } else {
+            (from..to).rev().for_each(|at| self.swap(at));
+        }
+    }
+
+    /// Moves what is above `from` up to `to` one place down, and what was at `from` to `to`.
+    fn shift_down(&mut self, from: usize, to: usize) {
+        let (first, last) = (self.wrap(from), self.wrap(to));
+        if first <= last {
+            self.slots.as_mut()[first..=last].rotate_left(1);
+        } else {
+            (from..to).for_each(|at| self.swap(at));
+        }
+    }
+
+    /// Swaps what is at `at` and behind it.
+    fn swap(&mut self, at: usize) {
+        let (a, b) = (self.wrap(at), self.wrap(at + 1));
         self.slots.as_mut().swap(a, b);
     }
 
@@ -216,10 +245,11 @@ impl<E> Held<E, alloc::vec::Vec<Option<E>>> {
     pub(crate) fn growing(limit: usize) -> Self {
         let room = Room::heap(limit.max(1));
         Self {
-            lone: None,
-            slots: alloc::vec::Vec::new(),
-            head: 0,
+            all: 0,
             len: 0,
+            head: 0,
+            slots: alloc::vec::Vec::new(),
+            lone: None,
             room,
         }
     }

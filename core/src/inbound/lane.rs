@@ -5,6 +5,8 @@
 //! go. Bounded by: the slots of its two orders, two epochs, six notices.
 
 mod clash;
+#[cfg(feature = "alloc")]
+mod fold;
 mod item;
 mod newest;
 mod notes;
@@ -19,6 +21,8 @@ use super::order::{MISSING, Order};
 use super::ranges::Ranges;
 use crate::time::{Instant, Now, WallMs, soonest};
 use clash::{Clash, Clashes};
+#[cfg(feature = "alloc")]
+pub(crate) use fold::Folded;
 pub use item::{LaneConfig, LaneItem, LaneStats, Mode, Offer};
 use notes::{Note, Notes};
 use pair::Pair;
@@ -113,7 +117,11 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
     /// `Busy` means that something must be handed out first; the fact has then changed nothing.
     pub fn offer(&mut self, now: Now, offer: Offer, item: T) -> Admit<T> {
         self.advance(now.mono);
-        let admit = self.judge(&offer, item);
+        let straight = self.straight(&offer);
+        let admit = match straight {
+            Some(index) => self.put(index, offer.epoch, &offer, item),
+            None => self.judge(&offer, item),
+        };
         if !matches!(admit, Admit::Busy(_)) {
             self.heard = self.clock;
             self.until = self.until.max(offer.until);
@@ -123,7 +131,11 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
             Admit::Duplicate(_) => self.stats.duplicates += 1,
             _ => (),
         }
-        self.touch();
+        match straight {
+            // It was due nowhere, and is decided.
+            Some(_) => self.aim(),
+            None => self.touch(),
+        }
         admit
     }
 
@@ -189,12 +201,14 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
     }
 
     /// The next item, in the order in which they were decided.
+    #[inline]
     pub fn poll(&mut self) -> Option<LaneItem<T>> {
         let item = match self.front? {
             Source::Note => self.notes.pop().map(LaneItem::from),
             Source::Order(index) => self.orders[index].poll().map(LaneItem::from),
         };
-        self.touch();
+        // What is handed out was decided: no deadline hangs on it.
+        self.aim();
         item
     }
 
@@ -267,6 +281,17 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         size_of::<Self>() + self.orders.iter().map(Order::slot_bytes).sum::<usize>()
     }
 
+    /// The order in which this fact is the next one, where nothing waits and nothing is due.
+    #[inline]
+    fn straight(&self, offer: &Offer) -> Option<usize> {
+        let calm = self.front.is_none() && self.due.is_none();
+        if !calm || offer.anycast || offer.epoch == 0 || self.config.mode == Mode::LatestOnly {
+            return None;
+        }
+        let index = self.index_of(offer.epoch)?;
+        self.orders[index].is_next(offer.seq).then_some(index)
+    }
+
     fn judge(&mut self, offer: &Offer, item: T) -> Admit<T> {
         if offer.anycast {
             return self
@@ -277,9 +302,15 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         if self.config.mode == Mode::LatestOnly {
             return self.judge_latest(epoch, offer, item);
         }
-        let Some(index) = self.follow(epoch) else {
-            return Admit::Busy(item);
-        };
+        match self.follow(epoch) {
+            Some(index) => self.put(index, epoch, offer, item),
+            None => Admit::Busy(item),
+        }
+    }
+
+    /// Offers a fact to the order of its epoch.
+    #[inline]
+    fn put(&mut self, index: usize, epoch: u64, offer: &Offer, item: T) -> Admit<T> {
         let at = self.still.at(self.clock);
         let (seq, copy_possible) = (offer.seq, offer.copy_possible);
         let admit = self.with_order(index, |order| order.offer(at, seq, copy_possible, item));
@@ -480,6 +511,9 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
     fn advance(&mut self, now: Instant) {
         self.clock = self.clock.max(now);
         self.still.settle(self.clock);
+        if self.due.is_none_or(|due| due > self.clock) {
+            return;
+        }
         loop {
             let gaps = [0, 1].map(|index| self.gap_due(index));
             let episode = self.clashes.next_end();
@@ -504,6 +538,12 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
     fn touch(&mut self) {
         let gaps = soonest(self.gap_due(0), self.gap_due(1));
         self.due = soonest(gaps, self.clashes.next_end().map(|(ends, _)| ends));
+        self.aim();
+    }
+
+    /// Restores where the next item is.
+    #[inline]
+    fn aim(&mut self) {
         let places = [
             (self.notes.front_place(), Source::Note),
             (self.orders[0].front_place(), Source::Order(0)),

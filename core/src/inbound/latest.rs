@@ -57,6 +57,13 @@ impl Latest {
         }
     }
 
+    /// The newest (epoch, number), where nothing else is known and nothing was counted.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn alone(&self) -> Option<(u64, u64)> {
+        let alone = self.left.is_none() && self.rival.is_none() && self.superseded == 0;
+        self.current.filter(|_| alone)
+    }
+
     /// Where the epoch before the current one was left.
     pub(crate) fn left(&self) -> Option<(u64, u64)> {
         self.left

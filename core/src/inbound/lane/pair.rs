@@ -66,6 +66,17 @@ impl Pair {
         (!self.told && a.goes_on && b.goes_on).then(|| a.epoch.max(b.epoch))
     }
 
+    /// Whether it knows this epoch up to this number, or nothing at all; `None` when it knows anything else.
+    #[cfg(feature = "alloc")]
+    pub(super) fn is_only(&self, epoch: u64, highest: u64) -> Option<bool> {
+        let mut known = self.counters.iter().flatten();
+        let Some(one) = known.next() else {
+            return Some(false);
+        };
+        let only = (one.epoch, one.highest) == (epoch, highest) && known.next().is_none();
+        only.then_some(true)
+    }
+
     pub(super) fn set_told(&mut self) {
         self.told = true;
     }

@@ -37,6 +37,12 @@ impl Still {
         }
     }
 
+    /// It stands for no replay.
+    #[cfg(feature = "alloc")]
+    pub(super) fn runs(&self) -> bool {
+        self.standing.is_none()
+    }
+
     /// What the gaps' clock shows at `now`, not before the last `settle`.
     pub(super) fn at(&self, now: Instant) -> Instant {
         let now = self.standing.map_or(now, |(since, _)| now.min(since));

@@ -1,0 +1,126 @@
+//! A lane in which nothing waits, in a few words.
+//!
+//! Decides: of which lanes nothing is lost that way. Leaves to others: where the words are kept, and a lane to go on in. Believes: mono for
+//! when it was heard. Bounded by: 56 bytes.
+
+use super::{Followed, Guess, Lane, LaneConfig, Latest, Mode, Pair, REST_AFTER, Slot, Still};
+use crate::inbound::ranges::Ranges;
+use crate::time::{Instant, WallMs};
+
+/// All that a lane knows which follows one epoch, misses nothing and has nothing to hand out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Folded {
+    epoch: u64,
+    edge: u64,
+    /// Where knowledge begins.
+    floor: u64,
+    /// One more than the edge an earlier run delivered, 0 where there was none.
+    vouched: u64,
+    heard: Instant,
+    until: WallMs,
+    sparse: bool,
+    /// Not all of it was replayed.
+    counted: bool,
+}
+
+impl Folded {
+    /// As `Lane::covers`, for a publication with or without an epoch.
+    pub(crate) fn covers(&self, epoch: u64, seq: u64) -> bool {
+        let epoch = match epoch {
+            0 => self.guess().epoch_of(seq, &[(self.epoch, Some(self.edge))]),
+            epoch => epoch,
+        };
+        epoch == self.epoch && seq <= self.edge
+    }
+
+    /// As `Lane::rest_at`.
+    pub(crate) fn rest_at(&self) -> Instant {
+        self.heard.saturating_add(REST_AFTER)
+    }
+
+    fn guess(&self) -> Guess {
+        let mut guess = Guess::new(self.sparse);
+        guess.commit(self.epoch);
+        guess
+    }
+}
+
+impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
+    /// This lane in a few words, unless something would be lost but what was counted.
+    pub(crate) fn fold(&self) -> Option<Folded> {
+        let calm = self.front.is_none() && self.due.is_none() && self.still.runs();
+        if !calm || self.resync || self.replaced.is_some() {
+            return None;
+        }
+        let (epoch, edge, floor, vouched) = if self.config.mode == Mode::LatestOnly {
+            let (epoch, edge) = self.latest.alone()?;
+            (epoch, edge, 0, None)
+        } else {
+            let index = match self.followed {
+                [Some(_), None] => 0,
+                [None, Some(_)] => 1,
+                _ => return None,
+            };
+            let (followed, order) = (self.followed[index]?, &self.orders[index]);
+            if !order.missing().is_empty() {
+                return None;
+            }
+            let floor = order.missing().floor();
+            (followed.epoch, order.edge()?, floor, order.vouched())
+        };
+        Some(Folded {
+            epoch,
+            edge,
+            floor,
+            vouched: vouched.map_or(0, |edge| edge.saturating_add(1)),
+            heard: self.heard,
+            until: self.until,
+            sparse: self.config.sparse,
+            counted: self.pair.is_only(epoch, edge)?,
+        })
+    }
+
+    /// As it was when it was folded, counts aside. For a lane that was renewed.
+    pub(crate) fn unfold(&mut self, folded: &Folded) {
+        let Folded {
+            epoch, edge, heard, ..
+        } = *folded;
+        self.clock = self.clock.max(heard);
+        (self.heard, self.until) = (heard, folded.until);
+        self.guess.commit(epoch);
+        if folded.counted {
+            self.pair.note(heard, epoch, edge);
+        }
+        if self.config.mode == Mode::LatestOnly {
+            self.latest = Latest::after(epoch, edge, None, heard);
+            return;
+        }
+        self.followed[0] = Some(Followed { epoch, heard });
+        self.orders[0].go_on(
+            epoch,
+            edge,
+            Ranges::new(folded.floor),
+            folded.vouched.checked_sub(1),
+        );
+    }
+
+    /// Makes a lane in which nothing waits as good as new: another one goes on in its storage.
+    pub(crate) fn renew(&mut self, config: LaneConfig) {
+        debug_assert!(self.front.is_none() && self.due.is_none());
+        for order in &mut self.orders {
+            order.renew(config.order());
+        }
+        self.followed = [None; 2];
+        self.replaced = None;
+        self.latest = Latest::default();
+        self.guess = Guess::new(config.sparse);
+        self.pair = Pair::default();
+        self.still = Still::default();
+        self.place = 0;
+        (self.clock, self.heard) = (Instant::ORIGIN, Instant::ORIGIN);
+        self.until = WallMs::new(0);
+        self.resync = config.forgotten;
+        self.stats = super::LaneStats::default();
+        self.config = config;
+    }
+}
