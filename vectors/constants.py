@@ -86,6 +86,16 @@ class K:
     interest_bytes = 16
     id_low = 1
 
+    # Links: liveness, redial.
+    probe_misses = 2
+    slept_answer_ms = 5_000
+    stuck_intervals = 3
+    redial_label = "redial"
+    redial_least_ms = 250
+    redial_away_ms = 5_000
+    redial_most_ms = 30_000
+    redial_growth = 3
+
     # Machines: dedup, order, guess, ring.
     dedup_half = 2
     dedup_quarter = 4

@@ -5,6 +5,7 @@ import gen_cbor
 import gen_flow
 import gen_frames
 import gen_handshake
+import gen_links
 import gen_objects
 import gen_order
 import gen_rfc
@@ -22,6 +23,8 @@ FAMILIES = (
     gen_frames.family,
     gen_frames.links,
     gen_handshake.family,
+    gen_links.liveness,
+    gen_links.backoff,
     gen_topics.positions,
     gen_topics.codes,
     gen_flow.dedup,

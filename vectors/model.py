@@ -6,6 +6,7 @@ An outcome is {"expect": …} or {"refuse": reason, …}. Plain lists and linear
 import ed25519
 import model_flow
 import model_frames as frames
+import model_links
 import model_seal
 import model_wire as wire
 from constants import K
@@ -150,7 +151,7 @@ def codes(entry):
     raise Refused("not_in_the_table")
 
 
-TRACES = {"dedup": model_flow.Dedup, "order": model_flow.Order, "guess": model_flow.Guess, "ring": model_flow.Ring}
+TRACES = {"dedup": model_flow.Dedup, "order": model_flow.Order, "guess": model_flow.Guess, "ring": model_flow.Ring, "liveness": model_links.Liveness, "backoff": model_links.Backoff}
 
 FAMILIES = {
     "cbor": cbor,

@@ -9,7 +9,7 @@ import model_wire
 from constants import K
 
 # Families that answer quickly stand first.
-ORDER = ("ids", "positions", "topics", "links", "frames", "dedup", "order", "guess", "ring", "codes", "seal", "handshake", "objects", "publications", "cbor")
+ORDER = ("ids", "positions", "topics", "links", "frames", "dedup", "order", "guess", "ring", "liveness", "backoff", "codes", "seal", "handshake", "objects", "publications", "cbor")
 
 # The inputs of traces that are constants of an implementation: family, key of `config`.
 CONFIG = (
@@ -20,6 +20,8 @@ CONFIG = (
     ("guess", "timeout_ms"),
     ("ring", "items"),
     ("ring", "bytes"),
+    ("liveness", "probe_every_ms"),
+    ("backoff", "station"),
 )
 
 

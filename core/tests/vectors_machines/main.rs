@@ -5,6 +5,7 @@
 mod common;
 mod flow;
 mod links;
+mod live;
 mod order;
 
 use std::collections::BTreeSet;
@@ -14,7 +15,9 @@ use serde_json::{Value as Json, json};
 use tidings::{Duration, Instant, Now, WallMs};
 
 /// The families fed here.
-const TRACES: [&str; 5] = ["dedup", "guess", "links", "order", "ring"];
+const TRACES: [&str; 7] = [
+    "backoff", "dedup", "guess", "links", "liveness", "order", "ring",
+];
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors")
@@ -134,6 +137,16 @@ fn dedup() {
 #[test]
 fn ring() {
     run("ring", flow::ring);
+}
+
+#[test]
+fn liveness() {
+    run("liveness", live::liveness);
+}
+
+#[test]
+fn backoff() {
+    run("backoff", live::backoff);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use tidings::{Duration, Instant, Now, PublicationHash, Seed, WallMs};
 
 use super::{Broken, Judged, text};
 
-fn number(value: &Value, key: &str) -> Result<u64, Broken> {
+pub(super) fn number(value: &Value, key: &str) -> Result<u64, Broken> {
     value[key]
         .as_u64()
         .ok_or_else(|| format!("has a step without {key}"))
@@ -25,14 +25,14 @@ fn now(step: &Value) -> Result<Now, Broken> {
     Ok(Now::new(Instant::from_millis(mono), WallMs::new(wall)))
 }
 
-fn steps(entry: &Value) -> Result<&Vec<Value>, Broken> {
+pub(super) fn steps(entry: &Value) -> Result<&Vec<Value>, Broken> {
     entry["steps"]
         .as_array()
         .ok_or_else(|| "has no steps".to_owned())
 }
 
 /// Compares one key of a step with what came out of it.
-fn compare(place: usize, step: &Value, key: &str, got: &Value) -> Result<(), Broken> {
+pub(super) fn compare(place: usize, step: &Value, key: &str, got: &Value) -> Result<(), Broken> {
     if step[key] == *got {
         return Ok(());
     }

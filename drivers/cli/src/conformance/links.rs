@@ -54,30 +54,30 @@ pub(super) fn judge(entry: &Value) -> Result<Judged, Broken> {
     Ok(Ok(json!({ "steps": steps.len() })))
 }
 
-fn settings(key: &SecretKey, role: Role) -> LinkSettings {
+pub(super) fn settings(key: &SecretKey, role: Role) -> LinkSettings {
     LinkSettings {
         allow_local: true,
         ..LinkSettings::new(Profile::ED25519, key.public_key(), role)
     }
 }
 
-fn now_at(millis: u64) -> Now {
+pub(super) fn now_at(millis: u64) -> Now {
     Now::new(Instant::from_millis(millis), WallMs::new(WALL + millis))
 }
 
-fn own_key() -> SecretKey {
+pub(super) fn own_key() -> SecretKey {
     SecretKey::from_seed([81; 32])
 }
 
-fn peer_key() -> SecretKey {
+pub(super) fn peer_key() -> SecretKey {
     SecretKey::from_seed([82; 32])
 }
 
-/// One machine with one link whose handshake is over.
-struct Side<M> {
-    machine: M,
-    link: LinkId,
-    now: Now,
+/// One machine with one link.
+pub(super) struct Side<M> {
+    pub(super) machine: M,
+    pub(super) link: LinkId,
+    pub(super) now: Now,
     /// Bytes of a frame that comes in pieces.
     pending: BytesMut,
 }
@@ -115,26 +115,37 @@ impl Side<Station> {
 }
 
 impl<M: Machine> Side<M> {
-    fn up(machine: M, link: LinkId, mut other: Link, key: &SecretKey) -> Result<Self, Broken> {
-        let mut side = Self {
+    /// With a link that was just made.
+    pub(super) fn new(machine: M, link: LinkId, now: Now) -> Self {
+        Self {
             machine,
             link,
-            now: now_at(0),
+            now,
             pending: BytesMut::new(),
-        };
+        }
+    }
+
+    fn up(machine: M, link: LinkId, other: Link, key: &SecretKey) -> Result<Self, Broken> {
+        let mut side = Self::new(machine, link, now_at(0));
+        side.shake_hands(other, key)?;
+        Ok(side)
+    }
+
+    /// Brings the link up, with `other` at its other end.
+    pub(super) fn shake_hands(&mut self, mut other: Link, key: &SecretKey) -> Result<(), Broken> {
         // Four frames, one way and the other.
         for _ in 0..4 {
             let mut out = Vec::new();
             while other.poll_transmit(&mut out) {}
-            if let Some(reason) = side.take(&out) {
+            if let Some(reason) = self.take(&out) {
                 return Err(format!("its handshake ended with {reason}"));
             }
-            for body in side.written() {
+            for body in self.written() {
                 if other.is_up() {
                     break;
                 }
                 let step = other
-                    .handle_frame(side.now, &body, key)
+                    .handle_frame(self.now, &body, key)
                     .map_err(|error| error.to_string())?;
                 if matches!(step, Step::Verified(_)) {
                     other.admit(key).map_err(|error| error.to_string())?;
@@ -142,14 +153,14 @@ impl<M: Machine> Side<M> {
             }
         }
         if other.is_up() {
-            Ok(side)
+            Ok(())
         } else {
             Err("its handshake came to no end".to_owned())
         }
     }
 
     /// Hands bytes to the machine; the reason when that ended the link.
-    fn take(&mut self, bytes: &[u8]) -> Option<String> {
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Option<String> {
         self.pending.extend_from_slice(bytes);
         match self
             .machine
@@ -169,7 +180,7 @@ impl<M: Machine> Side<M> {
     }
 
     /// The bodies the machine has written since the last time.
-    fn written(&mut self) -> Vec<Vec<u8>> {
+    pub(super) fn written(&mut self) -> Vec<Vec<u8>> {
         while self.machine.poll_action().is_some() {}
         let mut bytes = Vec::new();
         loop {

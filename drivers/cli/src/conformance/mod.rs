@@ -8,7 +8,7 @@ mod flow;
 mod frames;
 mod handshake;
 mod links;
-
+mod live;
 mod objects;
 mod seal;
 mod values;
@@ -35,7 +35,8 @@ type Broken = String;
 type Judge = fn(&Value) -> Result<Judged, Broken>;
 
 /// Everything this build can run.
-const FAMILIES: [(&str, Judge); 17] = [
+const FAMILIES: [(&str, Judge); 19] = [
+    ("backoff", live::backoff),
     ("cbor", cbor::judge),
     ("codes", values::codes),
     ("dedup", flow::dedup),
@@ -44,6 +45,7 @@ const FAMILIES: [(&str, Judge); 17] = [
     ("handshake", handshake::judge),
     ("ids", values::ids),
     ("links", links::judge),
+    ("liveness", live::liveness),
     ("objects", objects::objects),
     ("order", flow::order),
     ("positions", values::positions),
