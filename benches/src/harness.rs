@@ -13,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::line::Line;
 
-/// Samples of each series.
+/// Samples of each series that say something.
 pub const ROUNDS: usize = 25;
 
 /// The CPU time of this thread.
@@ -42,12 +42,12 @@ pub trait Group {
 }
 
 /// All rounds over all groups; shows how far it is. Answers their lines.
-pub fn measure(groups: &mut [Box<dyn Group>]) -> Vec<Line> {
+pub fn measure(groups: &mut [Box<dyn Group>], rounds: usize) -> Vec<Line> {
     let mut least: Vec<Vec<f64>> = groups.iter().map(|_| Vec::new()).collect();
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         match io::stderr().is_terminal() {
-            true => eprint!("\rround {} of {ROUNDS} ", round + 1),
-            false if round % 5 == 0 => eprintln!("round {} of {ROUNDS}", round + 1),
+            true => eprint!("\rround {} of {rounds} ", round + 1),
+            false if round % 5 == 0 => eprintln!("round {} of {rounds}", round + 1),
             false => (),
         }
         for (group, least) in groups.iter_mut().zip(&mut least) {

@@ -3,9 +3,14 @@
 //! Decides: what each goal is measured by (`goals`). Leaves to others: the table (`main.rs`), the report and the instruction counts
 //! (`benches/`), peers that need other dependencies (`peers/`). Believes: the thread's CPU clock. Bounded by: the rounds.
 
+pub mod budget;
+pub mod counts;
 pub mod goals;
 pub mod harness;
 pub mod line;
 mod maps;
+pub mod peers;
 mod random;
-mod world;
+pub mod reader;
+pub mod valgrind;
+pub mod world;

@@ -49,8 +49,8 @@ pub struct Line {
     pub wanted: String,
     /// Whether it did.
     pub verdict: Verdict,
-    /// It is a count that does not depend on the machine, so that a change may be refused for it.
-    pub gates: bool,
+    /// The figure as a number, where it is a count that does not depend on the machine, so that a change may be refused for it.
+    pub gates: Option<f64>,
 }
 
 impl Line {
@@ -61,7 +61,7 @@ impl Line {
             figure,
             wanted,
             verdict: Verdict::of(reached),
-            gates: false,
+            gates: None,
         }
     }
 
@@ -76,6 +76,20 @@ impl Line {
             format!("<= {wanted} x"),
             ratio <= wanted,
         )
+    }
+
+    /// A count beside a limit that is a multiple of another count.
+    pub fn times(goal: u8, what: &str, [count, base]: [f64; 2], wanted: f64) -> Self {
+        let ratio = count / base;
+        let figure = format!("{} = {ratio:.3} x {}", number(count), number(base));
+        Self::new(
+            goal,
+            what,
+            figure,
+            format!("<= {wanted} x"),
+            ratio <= wanted,
+        )
+        .gating(ratio)
     }
 
     /// A time beside a limit.
@@ -101,7 +115,8 @@ impl Line {
     pub fn allocations(goal: u8, what: &str, [allocations, events]: [u64; 2], wanted: u64) -> Self {
         let figure = format!("{:.3} each", allocations as f64 / events as f64);
         let reached = allocations <= wanted * events;
-        Self::new(goal, what, figure, format!("<= {wanted}"), reached).gating()
+        let each = allocations as f64 / events as f64;
+        Self::new(goal, what, figure, format!("<= {wanted}"), reached).gating(each)
     }
 
     /// A count that must not be exceeded.
@@ -114,7 +129,7 @@ impl Line {
             format!("<= {}", number(wanted)),
             count <= wanted,
         )
-        .gating()
+        .gating(count)
     }
 
     /// A figure to compare others with.
@@ -126,16 +141,16 @@ impl Line {
         }
     }
 
-    /// The same as a count that does not depend on the machine.
-    #[must_use]
-    pub fn gating(mut self) -> Self {
-        self.gates = true;
+    fn gating(mut self, value: f64) -> Self {
+        self.gates = Some(value);
         self
     }
 
     /// One line of text that [`parse`](Self::parse) reads: how another process hands a line over.
     pub fn encode(&self) -> String {
-        let gates = if self.gates { "gates" } else { "" };
+        let gates = self
+            .gates
+            .map_or_else(String::new, |value| value.to_string());
         let verdict = self.verdict.text();
         let Self {
             goal,
@@ -160,7 +175,7 @@ impl Line {
             figure: figure.to_owned(),
             wanted: wanted.to_owned(),
             verdict,
-            gates: gates == "gates",
+            gates: gates.parse().ok(),
         })
     }
 }

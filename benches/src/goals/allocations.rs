@@ -7,7 +7,8 @@ use tidings::crypto::Signer;
 use tidings::wire::{Body, Draft};
 
 use crate::line::Line;
-use crate::world::{Facts, PER_READ, Reader, TOPIC, after, key, payload, realm, resigned};
+use crate::reader::{PER_READ, Reader, Setup};
+use crate::world::{Facts, Keys, TOPIC, after, key, payload, realm, resigned};
 
 /// Events counted for each line.
 const COUNT: usize = 1024;
@@ -33,8 +34,11 @@ pub(crate) fn lines() -> Vec<Line> {
             "allocations, new event verified elsewhere",
         ),
     ] {
-        let mut facts = Facts::new();
-        let mut reader = Reader::new(verification);
+        let mut facts = Facts::new(Keys::Real);
+        let mut reader = Reader::new(Setup {
+            verification,
+            ..Setup::default()
+        });
         let mut second = reader.settle(&mut facts);
         let objects = facts.many(after(second), COUNT);
         lines.push(Line::allocations(

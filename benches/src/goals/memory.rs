@@ -1,15 +1,14 @@
 //! Goal 10: memory, counted where it is allocated.
 
 use allocation_counter::measure;
-use tidings::crypto::{SecretKey, Signer};
-use tidings::wire::{Body, Draft};
-use tidings::{ClientLimits, Verification};
+use tidings::ClientLimits;
 
 use super::dedup::{LIFE, Memory};
 use super::machines::{Machine, PlainLane, Taken};
 use crate::line::Line;
 use crate::random::Random;
-use crate::world::{Reader, TOPIC, after, payload, realm};
+use crate::reader::{Reader, Setup};
+use crate::world::{Facts, after, key};
 
 /// All of the goal.
 pub(crate) fn lines() -> Vec<Line> {
@@ -63,8 +62,12 @@ fn idle_publishers() -> Vec<Line> {
     let mut limits = ClientLimits::default();
     (limits.lanes, limits.resting_lanes) = (2 * PUBLISHERS, 2 * PUBLISHERS);
     limits.publishers = 2 * PUBLISHERS;
-    let mut reader = Reader::with(Verification::Here, limits);
-    let objects: Vec<Vec<u8>> = (0..PUBLISHERS).map(|n| fact(n as u64)).collect();
+    let mut reader = Reader::new(Setup {
+        limits,
+        ..Setup::default()
+    });
+    let keys = (0..PUBLISHERS as u64).map(|n| key(1000 + n)).collect();
+    let objects = Facts::from(keys).many(after(0), PUBLISHERS);
     let mut reads = reader.reads(&objects);
     let heard = measure(|| {
         for read in &mut reads {
@@ -91,27 +94,6 @@ fn idle_publishers() -> Vec<Line> {
         lines.push(Line::count(10, what, of_each(bytes), 400.0));
     }
     lines
-}
-
-fn fact(n: u64) -> Vec<u8> {
-    let mut seed = [77; 32];
-    seed[..8].copy_from_slice(&n.to_le_bytes());
-    let signer = SecretKey::from_seed(seed);
-    let payload = payload(n as u8);
-    let draft = Draft {
-        realm: realm(),
-        topic: TOPIC,
-        publisher: signer.node_id(),
-        epoch: Some(after(0).wall.as_millis() * 1000),
-        seq: 1,
-        published_at: after(0).wall,
-        ttl_ms: Some(1),
-        one: false,
-        body: Body::Payload(&payload),
-    };
-    let mut object = Vec::with_capacity(draft.object_len(signer.profile()));
-    draft.sign(&signer, &mut object).expect("a key in memory");
-    object
 }
 
 /// Allocations of a lane whose facts come in order.

@@ -3,13 +3,17 @@
 //! Decides: which goals there are, and what shows each. Leaves to others: the rounds. Believes: no clock. Bounded by: the two lists.
 
 pub(crate) mod allocations;
+pub(crate) mod attack;
 pub(crate) mod codec;
+pub(crate) mod cores;
 pub(crate) mod dedup;
+pub mod fanout;
 pub(crate) mod machines;
 pub(crate) mod memory;
 pub(crate) mod order;
 pub(crate) mod publish;
 pub(crate) mod receive;
+pub(crate) mod seal;
 
 use crate::harness::Group;
 use crate::line::Line;
@@ -52,6 +56,11 @@ pub const TIMED: &[Timed] = &[
         group: || Box::new(publish::Publish::new()),
     },
     Timed {
+        name: "seal",
+        goals: &[6, 7],
+        group: || Box::new(seal::Sealing::new()),
+    },
+    Timed {
         name: "order",
         goals: &[8],
         group: || Box::new(order::InOrder::new()),
@@ -61,10 +70,28 @@ pub const TIMED: &[Timed] = &[
         goals: &[9],
         group: || Box::new(dedup::Memories::new()),
     },
+    Timed {
+        name: "fan-out",
+        goals: &[11],
+        group: || Box::new(fanout::FanOut::new()),
+    },
+    Timed {
+        name: "attack",
+        goals: &[19],
+        group: || Box::new(attack::Attack::new()),
+    },
 ];
 
 /// All that is counted.
 pub const COUNTED: &[Counted] = &[
+    Counted {
+        goals: &[2],
+        lines: cores::lines,
+    },
+    Counted {
+        goals: &[7, 10],
+        lines: seal::kept,
+    },
     Counted {
         goals: &[9],
         lines: dedup::bounded,

@@ -2,17 +2,17 @@
 
 use std::hint::black_box;
 
-use tidings::crypto::{Profile, SecretKey, Signer};
+use tidings::crypto::{Profile, Signer};
 use tidings::wire::{Body, Draft};
 
 use crate::harness::{Group, each};
 use crate::line::Line;
-use crate::world::{TOPIC, after, key, key_hash, payload, realm, signed_parts, view};
+use crate::world::{Key, TOPIC, after, key, key_hash, payload, realm, signed_parts, view};
 
 const COUNT: usize = 256;
 
 pub(crate) struct Publish {
-    signer: SecretKey,
+    signer: Key,
     hash: [u8; 48],
     payload: [u8; 256],
     seq: u64,
@@ -30,14 +30,9 @@ impl Publish {
             last: Vec::with_capacity(1024),
         }
     }
-}
 
-impl Group for Publish {
-    fn series(&self) -> &'static [&'static str] {
-        &["encode and sign", "sign"]
-    }
-
-    fn round(&mut self) -> Vec<f64> {
+    /// Writes and signs so many publications, one after the other.
+    pub(crate) fn sign_next(&mut self, count: usize) {
         let mut draft = Draft {
             realm: realm(),
             topic: TOPIC,
@@ -49,15 +44,23 @@ impl Group for Publish {
             one: false,
             body: Body::Payload(&self.payload),
         };
-        let publish = each(COUNT, || {
-            for _ in 0..COUNT {
-                draft.seq += 1;
-                self.last.clear();
-                let signed = black_box(&draft).sign(&self.signer, &mut self.last);
-                signed.expect("a key in memory");
-            }
-        });
+        for _ in 0..count {
+            draft.seq += 1;
+            self.last.clear();
+            let signed = black_box(&draft).sign(&self.signer, &mut self.last);
+            signed.expect("a key in memory");
+        }
         self.seq = draft.seq;
+    }
+}
+
+impl Group for Publish {
+    fn series(&self) -> &'static [&'static str] {
+        &["encode and sign", "sign"]
+    }
+
+    fn round(&mut self) -> Vec<f64> {
+        let publish = each(COUNT, || self.sign_next(COUNT));
         let tbs = view(&self.last).tbs;
         let sign = each(COUNT, || {
             for _ in 0..COUNT {

@@ -10,7 +10,8 @@ use tidings::{PublicationHash, Verification};
 
 use crate::harness::{Group, each};
 use crate::line::Line;
-use crate::world::{Facts, Reader, Taken, after, resigned, signed_parts, view};
+use crate::reader::{PER_READ, Reader, Setup, Taken};
+use crate::world::{Facts, Keys, after, resigned, signed_parts, view};
 
 /// New events of one sample, where each is verified.
 const VERIFIED: usize = 128;
@@ -50,8 +51,12 @@ impl Parts {
 
 impl Receive {
     pub(crate) fn new() -> Self {
-        let mut here = (Facts::new(), Reader::new(Verification::Here));
-        let mut asked = (Facts::new(), Reader::new(Verification::Asked));
+        let asked = Setup {
+            verification: Verification::Asked,
+            ..Setup::default()
+        };
+        let mut here = (Facts::new(Keys::Real), Reader::new(Setup::default()));
+        let mut asked = (Facts::new(Keys::Real), Reader::new(asked));
         let second = here.1.settle(&mut here.0);
         asked.1.settle(&mut asked.0);
         Self {
@@ -139,7 +144,7 @@ impl Group for Receive {
         let resigned: Vec<_> = copies().map(|object| resigned(object)).collect();
         let by_hash = Self::copies(&mut self.here.1, second, &resigned);
         let by_signature = Self::copies(&mut self.here.1, second, &exact);
-        self.second += (UNVERIFIED / crate::world::PER_READ) as u64;
+        self.second += (UNVERIFIED / PER_READ) as u64;
         self.rounds += 1;
         vec![
             whole,
