@@ -108,6 +108,10 @@ impl<H: Handle, T> Arena<H, T> {
         let index = self.slots.len() as u32;
         let generation = self.generation;
         let handle = H::from_parts(index, generation);
+        if self.slots.len() == self.slots.capacity() {
+            // An eighth more, not twice as many: most of what a machine holds may lie here.
+            self.slots.reserve_exact((self.slots.len() / 8).max(4));
+        }
         self.slots.push(Slot {
             generation,
             value: Some(make(handle)),

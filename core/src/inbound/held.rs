@@ -14,9 +14,9 @@ use crate::storage::Room;
 #[repr(C)]
 pub(crate) struct Held<E, S> {
     /// Entries, the lone one included; first, for who asks no more than that.
-    all: usize,
-    /// Entries in the slots.
     len: usize,
+    /// Entries in the slots.
+    slotted: usize,
     head: usize,
     slots: S,
     lone: Option<E>,
@@ -32,8 +32,8 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
     pub(crate) fn new(slots: S) -> Self {
         let room = Room::fixed(slots.as_ref().len());
         Self {
-            all: 0,
             len: 0,
+            slotted: 0,
             head: 0,
             slots,
             lone: None,
@@ -43,12 +43,12 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.all
+        self.len
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.all == 0
+        self.len == 0
     }
 
     /// How many more entries fit.
@@ -107,12 +107,12 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
         if self.free() == 0 {
             return Err(entry);
         }
-        self.all += 1;
-        if self.all == 1 {
+        self.len += 1;
+        if self.len == 1 {
             self.lone = Some(entry);
             return Ok(());
         }
-        if self.lone.is_none() && self.len == self.room.max {
+        if self.lone.is_none() && self.slotted == self.room.max {
             self.lone = self.take_first_slot();
         }
         self.make_slot();
@@ -134,7 +134,7 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
     #[inline]
     pub(crate) fn remove(&mut self, at: usize) -> Option<E> {
         if at == 0 && self.lone.is_some() {
-            self.all -= 1;
+            self.len -= 1;
             self.give_back();
             return self.lone.take();
         }
@@ -145,14 +145,14 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
         let at = at - usize::from(self.lone.is_some());
         let index = self.index(at)?;
         let entry = self.slots.as_mut()[index].take();
-        if at < self.len / 2 {
+        if at < self.slotted / 2 {
             self.shift_up(0, at);
             self.head = self.wrap(1);
         } else {
-            self.shift_down(at, self.len - 1);
+            self.shift_down(at, self.slotted - 1);
         }
+        self.slotted -= 1;
         self.len -= 1;
-        self.all -= 1;
         self.give_back();
         entry
     }
@@ -160,18 +160,18 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
     fn take_first_slot(&mut self) -> Option<E> {
         let index = self.index(0)?;
         self.head = self.wrap(1);
-        self.len -= 1;
+        self.slotted -= 1;
         self.slots.as_mut()[index].take()
     }
 
     fn insert_slot(&mut self, at: usize, entry: E) {
         let length = self.slots.as_ref().len();
-        self.len += 1;
-        if at < self.len / 2 {
+        self.slotted += 1;
+        if at < self.slotted / 2 {
             self.head = self.wrap(length - 1);
             self.shift_down(0, at);
         } else {
-            self.shift_up(at, self.len - 1);
+            self.shift_up(at, self.slotted - 1);
         }
         let index = self.wrap(at);
         self.slots.as_mut()[index] = Some(entry);
@@ -179,7 +179,7 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
 
     fn make_slot(&mut self) {
         let length = self.slots.as_ref().len();
-        if self.len == length {
+        if self.slotted == length {
             self.slots.as_mut().rotate_left(self.head);
             self.head = 0;
             self.room
@@ -189,7 +189,7 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
 
     #[inline]
     fn give_back(&mut self) {
-        if self.len == 0 {
+        if self.slotted == 0 {
             self.head = 0;
             if self.room.grows && self.slots.as_ref().len() > KEPT {
                 self.room.ask(&mut self.slots, 0);
@@ -224,7 +224,7 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
     }
 
     fn index(&self, at: usize) -> Option<usize> {
-        (at < self.len).then(|| self.wrap(at))
+        (at < self.slotted).then(|| self.wrap(at))
     }
 
     /// The slot `at` places after the head.
@@ -245,8 +245,8 @@ impl<E> Held<E, alloc::vec::Vec<Option<E>>> {
     pub(crate) fn growing(limit: usize) -> Self {
         let room = Room::heap(limit.max(1));
         Self {
-            all: 0,
             len: 0,
+            slotted: 0,
             head: 0,
             slots: alloc::vec::Vec::new(),
             lone: None,

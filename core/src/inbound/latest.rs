@@ -57,11 +57,11 @@ impl Latest {
         }
     }
 
-    /// The newest (epoch, number), where nothing else is known and nothing was counted.
+    /// The newest (epoch, number), heard then, where nothing else is known and nothing was counted.
     #[cfg(feature = "alloc")]
-    pub(crate) fn alone(&self) -> Option<(u64, u64)> {
+    pub(crate) fn alone(&self, heard: Instant) -> Option<(u64, u64)> {
         let alone = self.left.is_none() && self.rival.is_none() && self.superseded == 0;
-        self.current.filter(|_| alone)
+        self.current.filter(|_| alone && self.heard == heard)
     }
 
     /// Where the epoch before the current one was left.

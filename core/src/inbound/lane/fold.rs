@@ -53,7 +53,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
             return None;
         }
         let (epoch, edge, floor, vouched) = if self.config.mode == Mode::LatestOnly {
-            let (epoch, edge) = self.latest.alone()?;
+            let (epoch, edge) = self.latest.alone(self.heard)?;
             (epoch, edge, 0, None)
         } else {
             let index = match self.followed {
@@ -62,7 +62,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
                 _ => return None,
             };
             let (followed, order) = (self.followed[index]?, &self.orders[index]);
-            if !order.missing().is_empty() {
+            if !order.missing().is_empty() || followed.heard != self.heard {
                 return None;
             }
             let floor = order.missing().floor();
@@ -76,7 +76,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
             heard: self.heard,
             until: self.until,
             sparse: self.config.sparse,
-            counted: self.pair.is_only(epoch, edge)?,
+            counted: self.pair.is_only(self.heard, epoch, edge)?,
         })
     }
 

@@ -66,14 +66,15 @@ impl Pair {
         (!self.told && a.goes_on && b.goes_on).then(|| a.epoch.max(b.epoch))
     }
 
-    /// Whether it knows this epoch up to this number, or nothing at all; `None` when it knows anything else.
+    /// Whether it knows this epoch up to this number, heard then, or nothing at all; `None` when it knows anything else.
     #[cfg(feature = "alloc")]
-    pub(super) fn is_only(&self, epoch: u64, highest: u64) -> Option<bool> {
+    pub(super) fn is_only(&self, heard: Instant, epoch: u64, highest: u64) -> Option<bool> {
         let mut known = self.counters.iter().flatten();
         let Some(one) = known.next() else {
             return Some(false);
         };
-        let only = (one.epoch, one.highest) == (epoch, highest) && known.next().is_none();
+        let known_as = (one.heard, one.epoch, one.highest);
+        let only = known_as == (heard, epoch, highest) && known.next().is_none();
         only.then_some(true)
     }
 

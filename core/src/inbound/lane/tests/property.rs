@@ -225,3 +225,53 @@ fn the_trace_is_the_same_for_every_drain_habit_and_every_timer_habit() {
         trace
     });
 }
+
+/// Folds what can be folded and goes on in the same storage. Answers whether it did.
+fn refold(lane: &mut Growing, config: &LaneConfig) -> bool {
+    let folded = lane.fold();
+    if let Some(folded) = folded {
+        let covered = |epoch, seq| lane.covers(epoch, seq) == folded.covers(epoch, seq);
+        assert!(
+            [0, E1, E2]
+                .iter()
+                .all(|epoch| (0..40).all(|seq| covered(*epoch, seq)))
+        );
+        assert_eq!(lane.rest_at(), Some(folded.rest_at()));
+        lane.renew(*config);
+        lane.unfold(&folded);
+    }
+    folded.is_some()
+}
+
+#[test]
+fn a_lane_that_is_folded_whenever_it_can_be_does_what_one_does_that_never_is() {
+    let latest = configs().prop_map(|config| LaneConfig {
+        mode: Mode::LatestOnly,
+        ..config
+    });
+    let every = prop_oneof![3 => configs(), 1 => latest];
+    let folds = core::cell::Cell::new(0);
+    check("folds", 4000, every, |config, script, _| {
+        let mut plain = Lane::growing(*config);
+        let mut folding = Lane::growing(*config);
+        let (mut now, mut same_now) = (1000, 1000);
+        let mut trace = Vec::new();
+        for (number, op) in script.iter().enumerate() {
+            let admit = step(&mut plain, &mut now, op);
+            let items: Vec<String> = core::iter::from_fn(|| plain.poll()).map(show).collect();
+            assert_eq!(
+                step(&mut folding, &mut same_now, op),
+                admit,
+                "{number} {op:?}"
+            );
+            let same: Vec<String> = core::iter::from_fn(|| folding.poll()).map(show).collect();
+            assert_eq!(same, items, "{number} {op:?}");
+            folds.set(folds.get() + usize::from(refold(&mut folding, config)));
+            assert_eq!(due(&folding), due(&plain), "{number} {op:?}");
+            assert_eq!(folding.rest_at(), plain.rest_at(), "{number} {op:?}");
+            trace.extend(items);
+        }
+        trace
+    });
+    assert!(folds.get() > 1000, "{}", folds.get());
+}
