@@ -65,6 +65,15 @@ impl World {
     }
 
     fn verifying(verification: Verification, modes: &[Mode], sources: &Sources) -> Self {
+        Self::pair(verification, modes, sources).0
+    }
+
+    /// The same, with its station.
+    fn pair(
+        verification: Verification,
+        modes: &[Mode],
+        sources: &Sources,
+    ) -> (Self, Station, LinkIo) {
         let now = second(0);
         let station = StationConfig::new(fake_signer(100)).allow_local(true);
         let station = station.build().expect("a valid configuration");
@@ -94,12 +103,13 @@ impl World {
             carry(now, (&mut here, &mut client), (&mut there, &mut station));
             carry(now, (&mut there, &mut station), (&mut here, &mut client));
         }
-        Self {
+        let world = Self {
             client,
             io: here,
             subscriptions,
             offset: 0,
-        }
+        };
+        (world, station, there)
     }
 
     /// An event arrives and its readers take what there is. Answers how many allocations that took, and how many facts came.
@@ -138,9 +148,12 @@ fn carry(now: Now, from: (&mut LinkIo, &mut dyn Machine), to: (&mut LinkIo, &mut
     while from.0.fill(from.1) {
         let mut slices: [&[u8]; 8] = [&[]; 8];
         let count = from.0.chunks(&mut slices);
-        let bytes = slices[..count].concat();
-        from.0.wrote(from.1, now, bytes.len());
-        to.0.input().extend_from_slice(&bytes);
+        let mut bytes = 0;
+        for slice in &slices[..count] {
+            bytes += slice.len();
+            to.0.input().extend_from_slice(slice);
+        }
+        from.0.wrote(from.1, now, bytes);
         let intake = to.0.handle_read(to.1, now);
         assert!(matches!(intake, Ok(Intake::Open)));
     }
@@ -236,4 +249,33 @@ fn a_refusal_takes_no_allocation() {
     ] {
         assert_eq!(world.faults(fault), count, "{fault:?}");
     }
+}
+
+#[test]
+fn an_idle_link_with_an_idle_subscription_takes_no_allocation() {
+    let (mut world, mut station, mut there) =
+        World::pair(Verification::Here, &[Mode::Ordered], &Sources::Open);
+    for turn in 1..=200 {
+        let now = second(turn * 10);
+        let info = measure(|| {
+            let _done = world.client.handle_timeout(now);
+            let _done = station.handle_timeout(now);
+            for _ in 0..2 {
+                let here = (&mut world.io, &mut world.client as &mut dyn Machine);
+                carry(now, here, (&mut there, &mut station));
+                let here = (&mut world.io, &mut world.client as &mut dyn Machine);
+                carry(now, (&mut there, &mut station), here);
+            }
+            while world.client.poll_action().is_some() {}
+            while station.poll_action().is_some() {}
+        });
+        // The first probe finds the room its frame takes.
+        assert!(
+            turn <= 6 || info.count_total == 0,
+            "{} at {turn}",
+            info.count_total
+        );
+    }
+    let probes = station.status().links[0].probes;
+    assert_eq!((probes.sent, probes.missed), (66, 0));
 }

@@ -473,3 +473,20 @@ fn no_state_of_a_link_is_without_a_deadline() {
         }
     }
 }
+
+#[test]
+fn a_link_that_ended_is_neither_probed_nor_timed() {
+    let mut node = node(1, open());
+    let goodbye = Frame::Goodbye(tidings::wire::Goodbye {
+        reason: CloseReason::Normal,
+        detail: "",
+    });
+    let far = &mut node.links[0];
+    assert!(far.frame(&mut node.client, at(10), &goodbye).is_ok());
+    assert!(far.append(&mut node.client, at(20), &[]).is_ok());
+    common::move_to(&mut node.client, at(600_000));
+    assert_eq!(far.read(&mut node.client, at(600_000)).len(), 0);
+    let slept = Now::new(at(600_001).mono, at(900_000).wall);
+    let _turn = node.client.handle_timeout(slept);
+    assert_eq!(far.read(&mut node.client, slept).len(), 0);
+}

@@ -41,6 +41,17 @@ pub trait Driver: Sized + 'static {
     /// When it cannot.
     fn start_station(&self, key: SecretKey, at: &str) -> Result<Self::Station, Self::Error>;
 
+    /// The same with a station that probes its links so often.
+    ///
+    /// # Errors
+    /// When it cannot.
+    fn start_probing_station(
+        &self,
+        key: SecretKey,
+        at: &str,
+        every: Duration,
+    ) -> Result<Self::Station, Self::Error>;
+
     /// Its address, as `start_node` takes it.
     fn station_address(&self, station: &Self::Station) -> String;
 
@@ -55,6 +66,17 @@ pub trait Driver: Sized + 'static {
     /// # Errors
     /// When it cannot.
     fn start_node(&self, key: SecretKey, stations: &[String]) -> Result<Self::Node, Self::Error>;
+
+    /// The same with a node that probes its links so often.
+    ///
+    /// # Errors
+    /// When it cannot.
+    fn start_probing_node(
+        &self,
+        key: SecretKey,
+        stations: &[String],
+        every: Duration,
+    ) -> Result<Self::Node, Self::Error>;
 
     /// Waits until so many links are up. False when they are not in time.
     fn connected(&self, node: &Self::Node, stations: usize, within: Duration) -> bool;
@@ -108,9 +130,11 @@ macro_rules! __each_case {
             a_connection_of_garbage_ends_only_its_own_link
             a_fact_of_256_kib_arrives_whole
             a_filter_hears_every_topic_it_matches
+            a_node_of_which_one_half_is_gone_is_left_by_its_station
             a_publisher_outside_the_sources_is_refused
             a_reader_that_never_reads_changes_nothing_for_another
             a_station_port_in_use_is_said
+            a_station_that_stops_answering_is_left_and_dialled_again
             a_taken_down_station_is_a_notice
             as_arrives_delivers_each_once
             closing_ends_every_stream

@@ -50,6 +50,15 @@ impl<const BUG: u8> Driver for Broken<BUG> {
         self.0.start_station(key, at)
     }
 
+    fn start_probing_station(
+        &self,
+        key: SecretKey,
+        at: &str,
+        every: Duration,
+    ) -> Result<Self::Station, Self::Error> {
+        self.0.start_probing_station(key, at, every)
+    }
+
     fn station_address(&self, station: &StationServer) -> String {
         self.0.station_address(station)
     }
@@ -70,6 +79,15 @@ impl<const BUG: u8> Driver for Broken<BUG> {
             stations
         };
         self.0.start_node(key, stations)
+    }
+
+    fn start_probing_node(
+        &self,
+        key: SecretKey,
+        stations: &[String],
+        every: Duration,
+    ) -> Result<Self::Node, Self::Error> {
+        self.0.start_probing_node(key, stations, every)
     }
 
     fn connected(&self, node: &Node, stations: usize, within: Duration) -> bool {

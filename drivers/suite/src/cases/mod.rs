@@ -6,9 +6,11 @@
 mod addresses;
 mod delivery;
 mod isolation;
+mod silence;
 mod stations;
 
 pub use addresses::*;
 pub use delivery::*;
 pub use isolation::*;
+pub use silence::*;
 pub use stations::*;

@@ -30,6 +30,16 @@ impl Driver for Tokio {
         Ok(self.runtime.block_on(builder.start())?)
     }
 
+    fn start_probing_station(
+        &self,
+        key: SecretKey,
+        at: &str,
+        every: Duration,
+    ) -> Result<StationServer, Self::Error> {
+        let builder = StationServer::builder(key).listen(at)?.probe_every(every);
+        Ok(self.runtime.block_on(builder.start())?)
+    }
+
     fn station_address(&self, station: &StationServer) -> String {
         station.address()
     }
@@ -43,8 +53,17 @@ impl Driver for Tokio {
     }
 
     fn start_node(&self, key: SecretKey, stations: &[String]) -> Result<Node, Self::Error> {
+        self.start_probing_node(key, stations, Duration::from_secs(30))
+    }
+
+    fn start_probing_node(
+        &self,
+        key: SecretKey,
+        stations: &[String],
+        every: Duration,
+    ) -> Result<Node, Self::Error> {
         let _inside = self.runtime.enter();
-        let mut builder = Node::builder(key);
+        let mut builder = Node::builder(key).probe_every(every);
         for station in stations {
             builder = builder.station(station)?;
         }

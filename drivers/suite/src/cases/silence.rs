@@ -1,0 +1,189 @@
+//! Peers that are there and no longer answer: a stopped process, a link of which one half is gone.
+//!
+//! Decides: what is demanded. Leaves to others: how a driver does it. Believes: the host's monotonic clock, in seconds. Bounded by: the
+//! kit's patience.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use tidings::code::CloseReason;
+use tidings::crypto::{Profile, SecretKey, Signer};
+use tidings::link::{Binding, Link, LinkSettings, Step};
+use tidings::wire::{Frame, Phase, Position, ResumeOutcome, Role, Split, Subscribed, next_frame};
+use tidings::{Notice, Now, RunId, WallMs};
+
+use crate::Driver;
+use crate::kit::{Kit, PATIENCE, id, key, open};
+
+/// Short, and long enough for a busy machine to shake hands in between.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// One end of a link made by hand, on a socket of its own. It does what it is told and nothing more.
+struct Peer {
+    stream: TcpStream,
+    link: Link,
+    key: SecretKey,
+    input: Vec<u8>,
+}
+
+impl Peer {
+    fn new(stream: TcpStream, role: Role, key: SecretKey) -> Self {
+        stream
+            .set_read_timeout(Some(PATIENCE))
+            .expect("a timeout can be set");
+        let settings = LinkSettings {
+            allow_local: true,
+            ..LinkSettings::new(Profile::ED25519, key.public_key(), role)
+        };
+        let start = Self::now().mono;
+        let link = match role {
+            Role::Station => Link::accept(start, settings, Binding::Local, [7; 32]),
+            _ => Link::dial(start, settings, None, Binding::Local, [8; 32]),
+        };
+        Self {
+            stream,
+            link: link.expect("local links are allowed"),
+            key,
+            input: Vec::new(),
+        }
+    }
+
+    fn now() -> Now {
+        Now::new(tidings::Instant::ORIGIN, WallMs::new(1_790_000_000_000))
+    }
+
+    /// The next body, or `None` when the other side closed.
+    fn read(&mut self) -> Option<Vec<u8>> {
+        loop {
+            if let Ok(Split::Frame { body, taken }) = next_frame(&self.input, 1 << 20) {
+                let body = body.to_vec();
+                self.input.drain(..taken);
+                return Some(body);
+            }
+            let mut bytes = [0; 4096];
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return None,
+                Ok(count) => self.input.extend_from_slice(&bytes[..count]),
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
+                Err(error) => panic!("the other side writes or closes in time: {error}"),
+            }
+        }
+    }
+
+    fn say(&mut self) {
+        let mut out = Vec::new();
+        while self.link.poll_transmit(&mut out) {}
+        self.stream.write_all(&out).expect("written");
+    }
+
+    fn shake_hands(&mut self) {
+        self.say();
+        while !self.link.is_up() {
+            let body = self.read().expect("a frame of the handshake");
+            let step = self.link.handle_frame(Self::now(), &body, &self.key);
+            if let Step::Verified(_) = step.expect("an honest handshake") {
+                self.link.admit(&self.key).expect("it was verified");
+            }
+            self.say();
+        }
+    }
+
+    /// Accepts the one subscription that comes.
+    fn accept_subscription(&mut self) {
+        loop {
+            let body = self.read().expect("a subscription");
+            let Ok(Frame::Subscribe(subscribe)) = Frame::decode(&body, Phase::Established) else {
+                continue;
+            };
+            let position = Position {
+                run: RunId::new([1; 8]),
+                offset: 0,
+            };
+            let subscribed = Frame::Subscribed(Subscribed {
+                id: subscribe.id,
+                resume: ResumeOutcome::None,
+                position,
+            });
+            let mut out = Vec::new();
+            subscribed.encode_framed(&mut out);
+            return self.stream.write_all(&out).expect("written");
+        }
+    }
+}
+
+/// A station whose process was stopped keeps its sockets open. Its node finds out by itself, says so
+/// and dials again.
+pub fn a_station_that_stops_answering_is_left_and_dialled_again<D: Driver>(driver: &D) {
+    let kit = Kit::new(driver);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let at = listener.local_addr().expect("it has an address");
+    let address = format!("tcp://{}@{at}", id(1));
+    let node = driver
+        .start_probing_node(key(2), &[address], EVERY)
+        .expect("a node starts");
+    let mut facts = driver
+        .subscribe(&node, open("stopped/station"))
+        .expect("subscribed");
+    let (stream, _) = listener.accept().expect("the node dials");
+    let mut peer = Peer::new(stream, Role::Station, key(1));
+    peer.shake_hands();
+    peer.accept_subscription();
+    assert!(driver.carried(&mut facts, 1, PATIENCE), "it is accepted");
+    // From here on it is silent, and reads nothing.
+    let since = Instant::now();
+    let notice = kit.notice(&mut facts);
+    let Notice::Interrupted { reason, .. } = notice else {
+        panic!("an interruption, not {notice:?}");
+    };
+    assert_eq!(reason, CloseReason::LivenessLost);
+    assert!(since.elapsed() >= 2 * EVERY, "{:?}", since.elapsed());
+    // It hears why, once it reads, and is dialled again.
+    let mut goodbye = None;
+    while let Some(body) = peer.read() {
+        if let Ok(Frame::Goodbye(said)) = Frame::decode(&body, Phase::Established) {
+            goodbye = Some(said.reason);
+        }
+    }
+    assert_eq!(goodbye, Some(CloseReason::LivenessLost));
+    let (stream, _) = listener.accept().expect("the node dials again");
+    let mut peer = Peer::new(stream, Role::Station, key(1));
+    peer.shake_hands();
+    peer.accept_subscription();
+    assert!(driver.carried(&mut facts, 1, PATIENCE), "it is accepted");
+}
+
+/// A node that still writes and no longer reads its station's probes.
+pub fn a_node_of_which_one_half_is_gone_is_left_by_its_station<D: Driver>(driver: &D) {
+    let station = driver
+        .start_probing_station(key(1), "127.0.0.1:0", EVERY)
+        .expect("a station starts on a free port");
+    let address = driver.station_address(&station);
+    let at = address
+        .rsplit(['@', '/'])
+        .next()
+        .expect("an address has a host")
+        .to_owned();
+    let stream = TcpStream::connect(at).expect("the station accepts");
+    let mut peer = Peer::new(stream, Role::Node, key(2));
+    peer.shake_hands();
+    let since = Instant::now();
+    let (mut asked, mut answered, mut goodbye) = (0, 0, None);
+    while let Some(body) = peer.read() {
+        match Frame::decode(&body, Phase::Established) {
+            Ok(Frame::Ping(_)) => {
+                asked += 1;
+                // Its own probe is answered, which does not help it.
+                let mut out = Vec::new();
+                Frame::Ping(&[asked; 16]).encode_framed(&mut out);
+                peer.stream.write_all(&out).expect("written");
+            }
+            Ok(Frame::Pong(_)) => answered += 1,
+            Ok(Frame::Goodbye(said)) => goodbye = Some(said.reason),
+            other => panic!("nothing else is said: {other:?}"),
+        }
+    }
+    assert_eq!(goodbye, Some(CloseReason::LivenessLost));
+    assert_eq!((asked, answered), (2, 2));
+    assert!(since.elapsed() >= 2 * EVERY, "{:?}", since.elapsed());
+}
