@@ -92,11 +92,13 @@ impl<H: Handle, T> Arena<H, T> {
         self.len
     }
 
+    #[inline]
     pub(crate) fn insert(&mut self, value: T) -> H {
         self.insert_with(|_| value)
     }
 
     /// Inserts a value that wants to know its own handle.
+    #[inline]
     pub(crate) fn insert_with(&mut self, make: impl FnOnce(H) -> T) -> H {
         self.len += 1;
         if let Some(index) = self.free.pop() {
@@ -137,25 +139,32 @@ impl<H: Handle, T> Arena<H, T> {
             .as_mut()
     }
 
+    #[inline]
     pub(crate) fn remove(&mut self, handle: H) -> Option<T> {
         let (index, generation) = handle.parts();
         let slot = self
             .slots
             .get_mut(index as usize)
             .filter(|slot| slot.generation == generation)?;
-        let value = slot.value.take()?;
-        self.len -= 1;
-        // A slot whose generations are used up is retired rather than handed out twice.
-        if let Some(next) = slot.generation.checked_add(1) {
-            slot.generation = next;
-            self.free.push(index);
+        let value = slot.value.take();
+        if value.is_some() {
+            // A slot whose generations are used up is retired rather than handed out twice.
+            if let Some(next) = slot.generation.checked_add(1) {
+                slot.generation = next;
+                self.free.push(index);
+            }
+            self.removed();
         }
+        value
+    }
+
+    fn removed(&mut self) {
+        self.len -= 1;
         self.patience = self.patience.saturating_sub(1);
         if self.patience == 0 {
             self.give_back();
             self.patience = (self.len / 8).max(1);
         }
-        Some(value)
     }
 
     /// Gives empty slots at the end back when most are empty. Looked at again when an eighth of what is left has gone, so that an arena that empties

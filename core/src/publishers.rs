@@ -14,19 +14,20 @@ use crate::table::HeapTable;
 use crate::wire::{Object, Publication};
 
 #[derive(Debug)]
-struct Known {
+struct Known<P> {
     key: Box<PublicKey>,
+    kept: P,
     /// Used since the hand last passed.
     used: bool,
     /// Sweeps since it was used.
     age: u8,
 }
 
-/// Decoded keys by node.
+/// Decoded keys by node, each with what its owner keeps for it.
 #[derive(Debug)]
-pub(crate) struct Publishers {
+pub(crate) struct Publishers<P> {
     profile: Profile,
-    known: HeapTable<NodeId, Known>,
+    known: HeapTable<NodeId, Known<P>>,
     hand: usize,
 }
 
@@ -36,7 +37,7 @@ const LOOK_AT: usize = 64;
 /// Sweeps a key is kept without being used.
 const OLDEST: u8 = 20;
 
-impl Publishers {
+impl<P: Default> Publishers<P> {
     pub(crate) fn new(profile: Profile, capacity: usize, rng: &mut Rng) -> Self {
         Self {
             profile,
@@ -71,17 +72,17 @@ impl Publishers {
         Ok(())
     }
 
-    /// Whether the key is kept that this publication names and carries, so that nothing but its signature is left to check.
-    pub(crate) fn knows(&mut self, publication: &Publication<'_>) -> Result<bool, ObjectFault> {
-        let Some(known) = self.known.get_mut(&publication.publisher) else {
-            return Ok(false);
-        };
-        known.used = true;
-        if known.key.as_bytes() == publication.key {
-            Ok(true)
-        } else {
-            Err(ObjectFault::KeyIdMismatch)
-        }
+    /// The key of a publisher heard from, as carried, where it is kept, and what is kept with it.
+    #[inline]
+    pub(crate) fn heard(&mut self, publisher: &NodeId) -> Option<(&[u8; 32], &P)> {
+        let known = self.known.get_mut(publisher)?;
+        (known.used, known.age) = (true, 0);
+        Some((known.key.as_bytes(), &known.kept))
+    }
+
+    /// What is kept with a key, if that is.
+    pub(crate) fn kept_mut(&mut self, publisher: &NodeId) -> Option<&mut P> {
+        self.known.get_mut(publisher).map(|known| &mut known.kept)
     }
 
     /// Keeps the key of an object whose signature was verified elsewhere, if it is that publisher's.
@@ -105,6 +106,7 @@ impl Publishers {
         }
         let known = Known {
             key: Box::new(key),
+            kept: P::default(),
             used: true,
             age: 0,
         };

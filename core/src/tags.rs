@@ -127,8 +127,18 @@ impl<K: TableKey + Copy, P: Default> Tags<K, P> {
 
     /// The tag of this numbering, made when there is none; [`NONE`] when it cannot have one. `until`: when the publication at hand expires.
     pub(crate) fn tag(&mut self, now: Now, key: K, until: WallMs) -> u32 {
-        let place = match self.index.get(&key) {
-            Some(place) => *place,
+        self.tag_again(now, NONE, key, until)
+    }
+
+    /// [`tag`](Self::tag), which `hint` may be.
+    pub(crate) fn tag_again(&mut self, now: Now, hint: u32, key: K, until: WallMs) -> u32 {
+        let hinted = self.row(hint).is_some_and(|row| row.key == key);
+        let known = match hinted {
+            true => Some(hint as u16),
+            false => self.index.get(&key).copied(),
+        };
+        let place = match known {
+            Some(place) => place,
             None => {
                 let Some(place) = self.place_for(key) else {
                     return NONE;

@@ -19,6 +19,7 @@ use crate::notice::{Item, Notice, Numbering};
 use crate::table::TableKey;
 use crate::time::{Instant, Now};
 use crate::topic;
+use crate::wire::Publication;
 use crate::{NodeId, RealmId, SubscriptionId};
 
 /// A topic somebody was heard on.
@@ -30,6 +31,14 @@ pub(super) struct Topic {
     pub(super) subscriptions: Vec<SubscriptionId>,
     /// Lanes and records on it, and one for the publication at hand.
     uses: usize,
+}
+
+impl Topic {
+    /// Whether a publication is on it.
+    #[inline]
+    pub(super) fn is(&self, publication: &Publication<'_>) -> bool {
+        self.name.as_bytes() == publication.topic.as_bytes() && self.realm == publication.realm
+    }
 }
 
 /// What a lane is found by.
@@ -266,18 +275,14 @@ impl Client {
     }
 
     /// One use of a topic more; `known` is its place, if it has one.
-    pub(super) fn enter_topic(
-        &mut self,
-        known: Option<TopicId>,
-        realm: RealmId,
-        name: &str,
-    ) -> TopicId {
+    pub(super) fn enter_topic(&mut self, known: Option<TopicId>, delivery: &Delivery) -> TopicId {
         if let Some(id) = known
             && let Some(topic) = self.topics.get_mut(id)
         {
             topic.uses += 1;
             return id;
         }
+        let (realm, name) = (delivery.realm(), delivery.topic());
         let mut subscriptions = Vec::new();
         let known = self.matching(&realm, name, &mut subscriptions);
         debug_assert!(known.is_none(), "a topic has one place");
@@ -314,9 +319,17 @@ impl Client {
         }
     }
 
-    /// The lane of a key, made for a fact of this epoch when there is room for one more.
-    pub(super) fn lane_for(&mut self, now: Now, key: LaneKey, epoch: u64) -> Option<LaneId> {
-        if let Some(id) = self.lane_index.get(&key).copied() {
+    /// The lane of a key, which `near` may be, made for a fact of this epoch when there is room for one more.
+    pub(super) fn lane_for(
+        &mut self,
+        now: Now,
+        key: LaneKey,
+        near: Option<LaneId>,
+        epoch: u64,
+    ) -> Option<LaneId> {
+        let is_it = |id: &LaneId| self.lanes.get(*id).is_some_and(|slot| slot.key == key);
+        let known = near.filter(is_it);
+        if let Some(id) = known.or_else(|| self.lane_index.get(&key).copied()) {
             self.unfold(now, id);
             return Some(id);
         }

@@ -5,6 +5,7 @@
 //! timers, wall for the life of publications and for times people read. Bounded by: [`crate::ClientLimits`]; [`Client::memory`] shows
 //! every table.
 
+mod asked;
 mod config;
 mod counter;
 mod lanes;
@@ -31,6 +32,7 @@ use self::lanes::{LaneKey, LaneSlot, NumberingKey, Topic, Work};
 use self::pool::{Dialled, NodeSide};
 use self::publish::Outgoing;
 use self::questions::Questions;
+use self::receive::Hint;
 pub use self::request::{Publish, Sources, Subscribe};
 pub use self::status::{ClientStatus, LinkState, LinkStatus, SubscriptionStatus};
 use self::streams::Subscription;
@@ -86,7 +88,7 @@ pub struct Client {
     resting_hand: usize,
     dedup: HeapDedup,
     tags: Tags<NumberingKey, ()>,
-    publishers: Publishers,
+    publishers: Publishers<Option<Hint>>,
     /// Facts whose signature is being checked elsewhere.
     unverified: Questions,
     /// Whom the publication at hand is for; kept for its memory.
@@ -182,6 +184,9 @@ impl Client {
     /// Clamps a clock that went back, remembers the time for outputs, which take none, and probes every link when this side slept.
     fn at(&mut self, now: Now) -> Now {
         let before = self.now;
+        if now == before {
+            return now;
+        }
         self.now = Now::new(now.mono.max(before.mono), now.wall);
         if slept(before, self.now, || self.poll_timeout()) {
             self.suspect_all(self.now);

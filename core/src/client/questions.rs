@@ -99,6 +99,7 @@ impl Questions {
     }
 
     /// Asks, and says until when it waits.
+    #[inline]
     pub(super) fn ask(
         &mut self,
         now: Instant,
@@ -121,16 +122,19 @@ impl Questions {
     }
 
     /// Takes out what was asked about, if it still waits.
+    #[inline]
     pub(super) fn answered(&mut self, ask: AskId) -> Option<Waiting> {
-        let waiting = self.open.remove(ask)?;
-        self.bytes -= waiting.arrived.delivery.bytes().len();
-        self.unlink(ask, &waiting);
-        self.pass_answered();
-        if self.deadlines.len() > 2 * self.open.len() + SPARE {
-            let open = &self.open;
-            self.deadlines.retain(|(_, ask)| open.get(*ask).is_some());
+        let waiting = self.open.remove(ask);
+        if let Some(waiting) = &waiting {
+            self.bytes -= waiting.arrived.delivery.bytes().len();
+            self.unlink(ask, waiting);
+            self.pass_answered();
+            if self.deadlines.len() > 2 * self.open.len() + SPARE {
+                let open = &self.open;
+                self.deadlines.retain(|(_, ask)| open.get(*ask).is_some());
+            }
         }
-        Some(waiting)
+        waiting
     }
 
     /// Takes it out of its bucket, in which questions are few: whose number is bounded by that of buckets, and nobody chooses where they go.

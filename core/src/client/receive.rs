@@ -1,40 +1,50 @@
 //! A publication on its way in.
 //!
 //! Decides: in this order, the first that stops it: known by its signature, known by its hash, shape, match, life, a source list that refuses the
-//! claimed publisher, signature, room, memory, order. The life of what is known its memory knows. Leaves to others: the order itself (lanes), reading (streams). Believes:
-//! the wall for its life. Bounded by: `ClientLimits::{held_bytes, dedup_entries, lanes, pending_verifications}`; what a bound drops is a
-//! `Dropped` notice, and its place is closed at once.
+//! claimed publisher, signature, room, memory, order. The life of what is known its memory knows. Leaves to others: signatures checked elsewhere
+//! (asked), the order itself (lanes), reading (streams). Believes: the wall for its life. Bounded by: `ClientLimits::{held_bytes, dedup_entries,
+//! lanes}`; what a bound drops is a `Dropped` notice, and its place is closed at once.
 
 use alloc::vec::Vec;
 
 use super::lanes::{LaneKey, LaneSlot, NumberingKey};
 use super::streams::Subscription;
-use super::timers::Timer;
-use super::{Client, TopicId, Verification, WireId};
-use crate::action::{Action, Answer, Question, VerifyJob};
+use super::{Client, LaneId, TopicId, Verification, WireId};
 use crate::code::{DropReason, ObjectFault};
 use crate::delivery::Delivery;
 use crate::error::LinkError;
 use crate::inbound::dedup::{EntryRef, Full, NewEntry, SignatureKey};
 use crate::inbound::lane::{Admit, Offer};
 use crate::notice::Notice;
-use crate::refusal::Misuse;
 use crate::tags;
 use crate::time::Now;
 use crate::wire::{Event, Object, Publication, SKEW_MS, Via};
-use crate::{AskId, LinkId, PublicationHash, SubscriptionId};
+use crate::{LinkId, PublicationHash, SubscriptionId};
 
 /// Remembered publications looked at for one that may be forgotten early.
 const MAKE_ROOM: usize = 4096;
 /// At this fill of the memory, in percent, readers are warned once.
 const WARN_AT: u8 = 80;
 
-/// What tells whether a publication was here before.
+/// What is found by looking a publication up.
 #[derive(Clone, Copy)]
 struct Seen {
     hash: PublicationHash,
     signature: SignatureKey,
+    /// It is remembered.
     known: bool,
+    /// Whether it carries the key its publisher is known by, if that is kept.
+    same_key: Option<bool>,
+    hint: Option<Hint>,
+    topic: Option<TopicId>,
+}
+
+/// Where the last publication of a publisher went, to be looked at first for its next: what is named here is compared before it is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hint {
+    topic: TopicId,
+    tag: u32,
+    lane: LaneId,
 }
 
 /// A publication that is new and wanted, with what it is remembered by.
@@ -45,6 +55,9 @@ pub(super) struct Arrived {
     pub(super) signature: SignatureKey,
     /// Whose event it was.
     wire: WireId,
+    /// Its topic's place, if somebody had been heard on it.
+    pub(super) topic: Option<TopicId>,
+    hint: Option<Hint>,
 }
 
 impl Client {
@@ -92,17 +105,43 @@ impl Client {
         if let Some(fault) = known.and_then(|entry| self.copy(now, entry)) {
             return Err(fault);
         }
-        let publication = &Publication::of_object(object, self.profile())?;
+        let publication = &Publication::of_object(object, self.profile());
+        let publication = publication.as_ref().map_err(|fault| *fault)?;
+        let publisher = self.publishers.heard(&publication.publisher);
+        let same_key = publisher.map(|(key, _)| key == publication.key);
+        let hint = publisher.and_then(|(_, hint)| *hint);
         let mut readers = core::mem::take(&mut self.readers);
-        let topic = self.matching(&publication.realm, publication.topic, &mut readers);
+        let hinted = hint.filter(|hint| {
+            self.topics
+                .get(hint.topic)
+                .is_some_and(|topic| topic.is(publication))
+                && self.readers_on(hint.topic, &mut readers)
+        });
+        let topic = match hinted {
+            Some(hint) => Some(hint.topic),
+            None => self.matching(&publication.realm, publication.topic, &mut readers),
+        };
         let seen = Seen {
             hash,
             signature,
             known: known.is_some(),
+            same_key,
+            hint,
+            topic,
         };
-        let judged = self.judge(now, publication, seen, from, topic, &mut readers);
+        let judged = self.judge(now, publication, &seen, from, &mut readers);
         self.readers = readers;
         judged
+    }
+
+    /// Puts the readers of a topic into `readers` in place of what is there; false when the topic is gone.
+    pub(super) fn readers_on(&self, topic: TopicId, readers: &mut Vec<SubscriptionId>) -> bool {
+        let Some(topic) = self.topics.get(topic) else {
+            return false;
+        };
+        readers.clear();
+        readers.extend_from_slice(&topic.subscriptions);
+        true
     }
 
     /// What a copy is counted as. Life is judged before presence, and its entry knows when it ends. None that is remembered can be early, unless
@@ -123,23 +162,18 @@ impl Client {
         &mut self,
         now: Now,
         publication: &Publication<'_>,
-        seen: Seen,
+        seen: &Seen,
         (via, wire): (Via, WireId),
-        topic: Option<TopicId>,
         readers: &mut Vec<SubscriptionId>,
     ) -> Result<(), ObjectFault> {
-        let Seen {
-            hash,
-            signature,
-            known,
-        } = seen;
+        let Seen { topic, .. } = *seen;
         if readers.is_empty() {
             return Err(ObjectFault::Unmatched);
         }
         // What is over stops here when it is known or its place is decided; else it is verified, so that it can be reported.
         let life = publication.freshness(now.wall).err();
         let life = life.map(|(fault, _)| fault);
-        if known {
+        if seen.known {
             return Err(life.unwrap_or(ObjectFault::Duplicate));
         }
         if let Some(fault) = life
@@ -151,7 +185,7 @@ impl Client {
         // A copy with the same bytes waits for the same answer.
         if self
             .unverified
-            .is_asked(&hash, signature, publication.bytes)
+            .is_asked(&seen.hash, seen.signature, publication.bytes)
         {
             return Err(ObjectFault::Duplicate);
         }
@@ -161,7 +195,10 @@ impl Client {
         }
         let key_known = match self.config.verification {
             Verification::Here => self.publishers.verify(publication).map(|()| true),
-            Verification::Asked => self.publishers.knows(publication),
+            Verification::Asked => match seen.same_key {
+                Some(false) => Err(ObjectFault::KeyIdMismatch),
+                known => Ok(known.is_some()),
+            },
         }?;
         if self.config.verification == Verification::Asked
             && !self.may_ask(now, publication, readers)
@@ -171,12 +208,14 @@ impl Client {
         let delivery = Delivery::copied(publication, via);
         let arrived = Arrived {
             delivery,
-            hash,
-            signature,
+            hash: seen.hash,
+            signature: seen.signature,
             wire,
+            topic,
+            hint: seen.hint,
         };
         match self.config.verification {
-            Verification::Here => self.take(now, arrived, topic, readers),
+            Verification::Here => self.take(now, &arrived, readers),
             Verification::Asked => self.ask_verification(now, arrived, key_known),
         }
         Ok(())
@@ -227,13 +266,7 @@ impl Client {
     }
 
     /// A verified, matching, unseen publication that somebody wants.
-    fn take(
-        &mut self,
-        now: Now,
-        arrived: Arrived,
-        topic: Option<TopicId>,
-        readers: &[SubscriptionId],
-    ) {
+    pub(super) fn take(&mut self, now: Now, arrived: &Arrived, readers: &[SubscriptionId]) {
         let delivery = &arrived.delivery;
         let one;
         let readers = if delivery.anycast() {
@@ -242,7 +275,7 @@ impl Client {
         } else {
             readers
         };
-        let topic = self.enter_topic(topic, delivery.realm(), delivery.topic());
+        let topic = self.enter_topic(arrived.topic, delivery);
         if let Err(fault) = delivery.freshness(now.wall) {
             self.faults.add(fault);
             // Where its place was decided it is not missing.
@@ -267,13 +300,15 @@ impl Client {
         self.leave_topic(topic);
     }
 
-    fn remember(&mut self, now: Now, arrived: Arrived, topic: TopicId, readers: &[SubscriptionId]) {
-        let Arrived {
-            delivery,
-            hash,
-            signature,
-            ..
-        } = arrived;
+    fn remember(
+        &mut self,
+        now: Now,
+        arrived: &Arrived,
+        topic: TopicId,
+        readers: &[SubscriptionId],
+    ) {
+        let Arrived { delivery, hash, .. } = arrived;
+        let hint = arrived.hint;
         let epoch = delivery.epoch().unwrap_or(0);
         let numbering = NumberingKey {
             publisher: delivery.publisher(),
@@ -285,20 +320,23 @@ impl Client {
         // An anycast has no place in any lane, so nothing but its entry remembers it: that is never given up early.
         let tag = match delivery.anycast() {
             true => tags::NONE,
-            false => self.tags.tag(now, numbering, until),
+            false => {
+                let hint = hint.map_or(tags::NONE, |hint| hint.tag);
+                self.tags.tag_again(now, hint, numbering, until)
+            }
         };
         let copy_possible = self.tags.may_be_copy(tag, seq);
         let entry = NewEntry {
-            id: &hash,
-            signature,
+            id: hash,
+            signature: arrived.signature,
             until,
             tag,
             seq,
         };
-        if let Err(full) = self.dedup.commit(now, entry) {
-            self.forget_decided(now, full, signature);
-            if self.dedup.commit(now, entry).is_err() {
-                return self.drop_fact(now, &delivery, topic, readers, DropReason::DedupFull);
+        if let Err(full) = self.dedup.commit_new(now, entry) {
+            self.forget_decided(now, full, entry.signature);
+            if self.dedup.commit_new(now, entry).is_err() {
+                return self.drop_fact(now, delivery, topic, readers, DropReason::DedupFull);
             }
         }
         self.published = self.published.max(delivery.published_at());
@@ -312,57 +350,66 @@ impl Client {
             anycast: delivery.anycast(),
             copy_possible,
         };
-        let Some((last, others)) = readers.split_last() else {
-            return;
-        };
-        let mut taken = false;
-        for subscription in others {
-            taken |= self.offer(now, *subscription, topic, &offer, delivery.clone());
+        let publisher = numbering.publisher;
+        let (mut lane, mut taken) = (hint.map(|hint| hint.lane), false);
+        for subscription in readers {
+            let key = LaneKey {
+                publisher,
+                topic,
+                subscription: *subscription,
+            };
+            taken |= self.offer(now, &key, &mut lane, &offer, delivery);
         }
-        taken |= self.offer(now, *last, topic, &offer, delivery);
         if !taken {
             // Nobody has it: a later copy gets another chance.
-            self.dedup.forget(&hash);
+            self.dedup.forget(hash);
+        }
+        let found = lane.map(|lane| Hint { topic, tag, lane });
+        if found != hint
+            && !offer.anycast
+            && let Some(kept) = self.publishers.kept_mut(&publisher)
+        {
+            *kept = found;
         }
     }
 
-    /// Offers a fact to one subscription. Answers whether its place there is taken, by it or by another.
+    /// Offers a fact to one subscription, whose lane may be `near`, and is left there. Answers whether its place there is taken, by it or by another.
     fn offer(
         &mut self,
         now: Now,
-        subscription: SubscriptionId,
-        topic: TopicId,
+        key: &LaneKey,
+        near: &mut Option<LaneId>,
         offer: &Offer,
-        delivery: Delivery,
+        delivery: &Delivery,
     ) -> bool {
+        let LaneKey {
+            publisher,
+            subscription,
+            ..
+        } = *key;
         let found = self.subscriptions.get(subscription);
         if found.is_none_or(Subscription::is_ended) {
             return false;
         }
-        let publisher = delivery.publisher();
         let bytes = delivery.bytes().len();
-        let key = LaneKey {
-            publisher,
-            topic,
-            subscription,
-        };
         let held = self.waiting_bytes.get(&publisher).copied().unwrap_or(0);
         if held.saturating_add(bytes) > self.config.limits.held_bytes / 4 || !self.make_bytes(bytes)
         {
-            let told = !offer.anycast && self.close_place(now, key, offer.epoch, offer.seq);
+            let told = !offer.anycast && self.close_place(now, *key, offer.epoch, offer.seq);
             if !told {
                 self.dropped(now, subscription, DropReason::BytesFull, &publisher);
             }
             return false;
         }
-        let Some(lane) = self.lane_for(now, key, offer.epoch) else {
+        let Some(lane) = self.lane_for(now, *key, *near, offer.epoch) else {
             self.dropped(now, subscription, DropReason::LanesFull, &publisher);
             return false;
         };
+        *near = Some(lane);
         let Some(work) = self.lanes.get_mut(lane).and_then(LaneSlot::work) else {
             return false;
         };
-        let taken = match work.lane.offer(now, *offer, delivery) {
+        let taken = match work.lane.offer(now, *offer, delivery.clone()) {
             Admit::Taken => {
                 work.held_bytes += bytes;
                 self.held_bytes += bytes;
@@ -392,7 +439,7 @@ impl Client {
     }
 
     /// Room for so many bytes more, if need be at the cost of the fullest stream: a reader that is slow pays for it, not the others.
-    fn make_bytes(&mut self, bytes: usize) -> bool {
+    pub(super) fn make_bytes(&mut self, bytes: usize) -> bool {
         let limit = self.config.limits.held_bytes;
         while self.held_bytes.saturating_add(bytes) > limit {
             if !self.collapse_fullest() {
@@ -482,6 +529,10 @@ impl Client {
     }
 
     fn warn_when_nearly_full(&mut self) {
+        let (held, capacity) = (self.dedup.len() as u64, self.dedup.capacity() as u64);
+        if !self.dedup_warned && held * 100 < capacity * u64::from(WARN_AT) {
+            return;
+        }
         let fill = self.dedup.fill();
         if fill < WARN_AT {
             self.dedup_warned &= fill >= WARN_AT / 2;
@@ -499,118 +550,5 @@ impl Client {
                 );
             }
         }
-    }
-
-    /// Whether there is room for one more question; its readers are told when not.
-    fn may_ask(
-        &mut self,
-        now: Now,
-        publication: &Publication<'_>,
-        readers: &[SubscriptionId],
-    ) -> bool {
-        let limits = &self.config.limits;
-        let bytes = publication.bytes.len();
-        // What anybody can send takes a quarter at most; for that much a slow reader makes room.
-        let full = self.unverified.len() >= limits.pending_verifications
-            || self.unverified.bytes().saturating_add(bytes) > limits.held_bytes / 4;
-        if !full && self.make_bytes(bytes) {
-            return true;
-        }
-        // Not verified, so nobody's place is closed by it.
-        for subscription in readers {
-            self.dropped(
-                now,
-                *subscription,
-                DropReason::VerifyFull,
-                &publication.publisher,
-            );
-        }
-        false
-    }
-
-    /// Hands a signature to be checked elsewhere.
-    fn ask_verification(&mut self, now: Now, arrived: Arrived, key_known: bool) {
-        let object = arrived.delivery.shared();
-        self.held_bytes += object.len();
-        let (ask, deadline) = self.unverified.ask(now.mono, arrived, key_known);
-        self.arm_questions();
-        self.actions.push_back(Action::Ask {
-            ask,
-            question: Question::Verify(VerifyJob::new(object, self.profile())),
-            deadline,
-        });
-    }
-
-    fn arm_questions(&mut self) {
-        if let Some(at) = self.unverified.arm() {
-            self.timers.insert((at, Timer::Ask));
-        }
-    }
-
-    /// Answers a question, in any order.
-    ///
-    /// # Errors
-    /// When it was answered or given up before.
-    pub fn answer(&mut self, now: Now, ask: AskId, answer: Answer) -> Result<(), Misuse> {
-        let now = self.at(now);
-        let waiting = self.unverified.answered(ask).ok_or(Misuse::DeadHandle)?;
-        let arrived = waiting.arrived;
-        self.held_bytes -= arrived.delivery.bytes().len();
-        let Answer::Verified(verified) = answer;
-        let publisher = arrived.delivery.publisher();
-        let verified = if !verified {
-            Err(ObjectFault::SignatureInvalid)
-        } else if waiting.key_known {
-            Ok(())
-        } else {
-            self.publishers
-                .keep_verified(arrived.delivery.bytes(), &publisher)
-        };
-        // Looked up again: another copy may have been taken meanwhile, and subscriptions may have ended.
-        let fault = match verified {
-            Ok(()) if self.dedup.check(&arrived.hash).is_some() => Some(ObjectFault::Duplicate),
-            verified => verified.err(),
-        };
-        if let Some(fault) = fault {
-            self.faults.add(fault);
-            return Ok(());
-        }
-        let mut readers = core::mem::take(&mut self.readers);
-        let topic = self.readers_of(&arrived.delivery, &mut readers);
-        if !readers.is_empty() {
-            self.take(now, arrived, topic, &readers);
-        }
-        self.readers = readers;
-        Ok(())
-    }
-
-    /// Whom it is for now.
-    fn readers_of(
-        &self,
-        delivery: &Delivery,
-        readers: &mut Vec<SubscriptionId>,
-    ) -> Option<TopicId> {
-        let topic = self.matching(&delivery.realm(), delivery.topic(), readers);
-        let publisher = delivery.publisher();
-        readers.retain(|id| {
-            let found = self.subscriptions.get(*id);
-            found.is_some_and(|found| found.admits(&publisher))
-        });
-        topic
-    }
-
-    /// A question was not answered in time: its fact is dropped, and its readers are told.
-    pub(super) fn ask_timeout(&mut self, now: Now) {
-        if let Some(Arrived { delivery, .. }) = self.unverified.timed_out(now.mono) {
-            self.held_bytes -= delivery.bytes().len();
-            let mut readers = core::mem::take(&mut self.readers);
-            self.readers_of(&delivery, &mut readers);
-            let publisher = delivery.publisher();
-            for subscription in &readers {
-                self.dropped(now, *subscription, DropReason::Unanswered, &publisher);
-            }
-            self.readers = readers;
-        }
-        self.arm_questions();
     }
 }

@@ -283,11 +283,17 @@ where
     /// # Errors
     /// [`Full`]; nothing changed but that ended entries may have gone.
     pub fn commit(&mut self, now: Now, new: NewEntry<'_>) -> Result<EntryRef, Full> {
+        match self.check(new.id) {
+            Some(known) => Ok(known),
+            None => self.commit_new(now, new),
+        }
+    }
+
+    /// [`commit`](Self::commit) of a publication that was looked up since anything was remembered, and is not known.
+    pub(crate) fn commit_new(&mut self, now: Now, new: NewEntry<'_>) -> Result<EntryRef, Full> {
         let id = prefix(new.id);
         self.reach([id, new.signature.0]);
-        if let Some(known) = self.find(BY_ID, id) {
-            return Ok(known);
-        }
+        debug_assert!(self.find(BY_ID, id).is_none(), "it was looked up");
         // More when lists are overdue, so that a table that slept has caught up long before its horizon comes near.
         let overdue = grains(now.mono)
             .saturating_sub(self.grain)

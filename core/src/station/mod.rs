@@ -95,7 +95,7 @@ pub struct Station {
     dedup: HeapDedup,
     /// What each numbering was admitted under without a hole: what lets memory of single publications go early.
     runs: Tags<[u8; 16], Run>,
-    publishers: Publishers,
+    publishers: Publishers<()>,
     timers: BTreeSet<(Instant, Timer)>,
     actions: VecDeque<Action>,
     /// Of the anycasts that wait at all links.

@@ -48,7 +48,28 @@ impl<'a> Object<'a> {
         Self::split(bytes).ok_or(ObjectFault::Malformed)
     }
 
+    #[inline]
     fn split(bytes: &'a [u8]) -> Option<Self> {
+        Self::split_usual(bytes).or_else(|| Self::split_any(bytes))
+    }
+
+    /// With a key and a signature of the sizes there are.
+    #[inline]
+    fn split_usual(bytes: &'a [u8]) -> Option<Self> {
+        let after = bytes.strip_prefix(b"\xa3\x63key\x58\x20")?;
+        let (key, after) = after.split_first_chunk::<32>()?;
+        let (before, signature) = after.split_last_chunk::<64>()?;
+        let mut r = Strict::new(before);
+        let tbs = r.after(b"\x63tbs")?.bytes()?;
+        (r.rest() == b"\x69signature\x58\x40").then_some(Self {
+            bytes,
+            key,
+            tbs,
+            signature,
+        })
+    }
+
+    fn split_any(bytes: &'a [u8]) -> Option<Self> {
         let mut r = Strict::new(bytes);
         let key = r.after(b"\xa3\x63key")?.bytes()?;
         let tbs = r.after(b"\x63tbs")?.bytes()?;
