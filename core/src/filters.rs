@@ -109,6 +109,17 @@ impl<T> Filters<T> {
         found
     }
 
+    /// Calls `change` with the values of all filters that match `topic`.
+    pub(crate) fn change_matching(&mut self, topic: &str, mut change: impl FnMut(&mut T)) {
+        let segments: Vec<&str> = topic.split('/').collect();
+        visit(
+            &mut self.root,
+            &segments,
+            !topic::is_system(topic),
+            &mut change,
+        );
+    }
+
     /// Whether any filter matches `topic`.
     pub(crate) fn matches(&self, topic: &str) -> bool {
         !self.matching(topic).is_empty()
@@ -144,6 +155,25 @@ fn collect<'a, T>(node: &'a Node<T>, segments: &[&str], wild: bool, found: &mut 
     }
     if let Some(next) = node.next.get(*first) {
         collect(next, rest, true, found);
+    }
+}
+
+/// What [`collect`] finds, to be changed.
+fn visit<T>(node: &mut Node<T>, segments: &[&str], wild: bool, change: &mut impl FnMut(&mut T)) {
+    let Some((first, rest)) = segments.split_first() else {
+        node.value.iter_mut().for_each(change);
+        return;
+    };
+    if wild {
+        if let Some(all) = node.next.get_mut("**") {
+            all.value.iter_mut().for_each(&mut *change);
+        }
+        if let Some(any) = node.next.get_mut("*") {
+            visit(any, rest, true, change);
+        }
+    }
+    if let Some(next) = node.next.get_mut(*first) {
+        visit(next, rest, true, change);
     }
 }
 
@@ -200,6 +230,11 @@ mod tests {
                     list.iter().filter(|filter| topic::matches(filter, topic)).collect();
                 got.sort();
                 want.sort();
+                prop_assert_eq!(&got, &want);
+                let want: Vec<String> = want.into_iter().cloned().collect();
+                let mut got = Vec::new();
+                tree.change_matching(topic, |filter| got.push(filter.clone()));
+                got.sort();
                 prop_assert_eq!(got, want);
             }
             for filter in &list {

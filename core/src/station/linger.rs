@@ -1,16 +1,18 @@
 //! Interests that outlive their last holder.
 //!
 //! Decides: how long an interest keeps its realm, its run and its rings without one, and what goes with it. Leaves to others: what holds an
-//! interest (registry). Believes: mono. Bounded by: as many lingering interests as topics; at the bound the oldest of the realm goes early,
-//! counted.
+//! interest (registry). Believes: mono. Bounded by: as many lingering interests as topics; at the bound the oldest of the realm that has
+//! most goes early, counted.
 
+use alloc::borrow::ToOwned;
+use alloc::string::String;
 use alloc::vec::Vec;
-use core::time::Duration;
 
 use super::Station;
 use super::timers::Timer;
 use crate::RealmId;
-use crate::time::Now;
+use crate::time::{Duration, Now};
+use crate::topic;
 
 /// An interest outlives its last holder so long: a link that comes back finds its realm, its run and its ring.
 const LINGER: Duration = Duration::from_secs(120);
@@ -24,61 +26,83 @@ impl Station {
         let Some(interest) = realm.interests.get_mut(filter) else {
             return;
         };
-        interest.idle_since = Some(now.mono);
+        let until = now.mono.saturating_add(LINGER);
+        interest.lingers_until = Some(until);
+        realm.lingering.insert((until, filter.into()));
         self.idle_interests += 1;
-        if !core::mem::replace(&mut interest.lingers, true) {
-            let at = now.mono.saturating_add(LINGER);
-            realm.lingering.push_back((at, filter.into()));
-        }
         // Guests that come and go leave no more behind than topics there may be.
-        let patience = match self.idle_interests > self.config.limits.topics {
-            true => Duration::ZERO,
-            false => LINGER,
-        };
-        self.forget_idle(now, *id, patience);
+        if self.idle_interests > self.config.limits.topics {
+            self.cut_linger();
+        }
+        self.arm_linger(*id);
+    }
+
+    /// Somebody holds an interest, again perhaps.
+    pub(super) fn end_linger(&mut self, id: &RealmId, filter: &str) {
+        if let Some(realm) = self.realms.get_mut(id)
+            && let Some(interest) = realm.interests.get_mut(filter)
+            && let Some(until) = interest.lingers_until.take()
+        {
+            realm.lingering.remove(&(until, filter.to_owned()));
+            self.idle_interests -= 1;
+        }
     }
 
     /// A realm may have interests whose linger is over.
-    pub(super) fn end_linger(&mut self, now: Now, id: RealmId) {
-        if let Some(realm) = self.realms.get_mut(&id) {
-            realm.linger_at = None;
-        }
-        self.forget_idle(now, id, LINGER);
-    }
-
-    /// Forgets the interests nobody has held for so long, and what only they kept. With no patience at all one goes, the oldest.
-    fn forget_idle(&mut self, now: Now, id: RealmId, patience: Duration) {
+    pub(super) fn linger_timeout(&mut self, now: Now, id: RealmId) {
         let Some(realm) = self.realms.get_mut(&id) else {
             return;
         };
-        let mut names = Vec::new();
-        while let Some((at, _)) = realm.lingering.front()
-            && (*at <= now.mono || (patience.is_zero() && names.is_empty()))
-            && let Some((_, filter)) = realm.lingering.pop_front()
+        realm.linger_at = None;
+        let mut over = Vec::new();
+        while let Some((until, _)) = realm.lingering.first()
+            && *until <= now.mono
+            && let Some((_, filter)) = realm.lingering.pop_first()
         {
-            let Some(interest) = realm.interests.get_mut(&filter) else {
-                continue;
-            };
-            match interest.idle_since {
-                // Somebody holds it again.
-                None => interest.lingers = false,
-                // Held and left once more meanwhile: its time began anew. It may wait for those before it.
-                Some(since) if now.mono < since.saturating_add(patience) => {
-                    let at = since.saturating_add(LINGER);
-                    realm.lingering.push_back((at, filter));
-                }
-                Some(_) => {
-                    realm.interests.remove(&filter);
-                    self.idle_interests -= 1;
-                    self.counts.lingers_cut += u64::from(patience.is_zero());
-                    // A position from before this end is below the floor of any later interest.
-                    realm.offset += 1;
-                    names.extend(realm.topics_of(&filter).map(|(name, _)| name.clone()));
-                    if patience.is_zero() {
-                        break;
-                    }
-                }
+            over.push(filter);
+        }
+        self.forget(id, &over);
+        self.arm_linger(id);
+    }
+
+    /// Ends one linger early: the oldest of the realm that has most. False when there is none.
+    pub(super) fn cut_linger(&mut self) -> bool {
+        let most = self
+            .realms
+            .iter()
+            .max_by_key(|(_, realm)| realm.lingering.len());
+        let Some(id) = most.map(|(id, _)| *id) else {
+            return false;
+        };
+        let realm = self.realms.get_mut(&id);
+        let Some((_, filter)) = realm.and_then(|realm| realm.lingering.pop_first()) else {
+            return false;
+        };
+        self.counts.lingers_cut += 1;
+        self.forget(id, &[filter]);
+        self.arm_linger(id);
+        true
+    }
+
+    /// Ends the recording of filters nobody holds, and what only they kept.
+    fn forget(&mut self, id: RealmId, filters: &[String]) {
+        let Some(realm) = self.realms.get_mut(&id) else {
+            return;
+        };
+        let mut names: Vec<String> = Vec::new();
+        for filter in filters {
+            realm.interests.remove(filter);
+            self.idle_interests -= 1;
+            // A position from before this end is below the floor of any later interest.
+            realm.offset += 1;
+        }
+        // One pass over the topics, however many filters there are.
+        match filters {
+            [filter] => names.extend(realm.topics_of(filter).map(|(name, _)| name.clone())),
+            _ if filters.iter().any(|filter| topic::has_wildcard(filter)) => {
+                names.extend(realm.topics.keys().cloned());
             }
+            _ => names.extend(filters.iter().cloned()),
         }
         names.retain(|name| !realm.wants(name));
         for name in names {
@@ -89,18 +113,25 @@ impl Station {
                 self.timers.remove(&(at, Timer::Release(topic)));
             }
         }
-        // One timer for the realm, at the first of them.
-        let next = realm.lingering.front().map(|(at, _)| *at);
-        let armed = core::mem::replace(&mut realm.linger_at, next);
-        let over = realm.interests.is_empty() && !realm.pinned;
-        if over {
+        if realm.interests.is_empty() && !realm.pinned {
+            let armed = realm.linger_at;
             self.realms.remove(&id);
-        }
-        if armed != next || over {
             self.disarm(armed, Timer::Linger(id));
         }
-        if armed != next && !over {
-            self.timers.extend(next.map(|at| (at, Timer::Linger(id))));
+    }
+
+    /// One timer for the realm, at the first of them, or earlier when that one is held again.
+    fn arm_linger(&mut self, id: RealmId) {
+        let Some(realm) = self.realms.get_mut(&id) else {
+            return;
+        };
+        let Some(next) = realm.lingering.first().map(|(until, _)| *until) else {
+            return;
+        };
+        if realm.linger_at.is_none_or(|armed| armed > next) {
+            let armed = realm.linger_at.replace(next);
+            self.disarm(armed, Timer::Linger(id));
+            self.timers.insert((next, Timer::Linger(id)));
         }
     }
 }

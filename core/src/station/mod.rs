@@ -17,6 +17,7 @@ mod reader;
 mod reads;
 mod registry;
 mod resume;
+mod room;
 mod status;
 mod timers;
 mod topics;

@@ -75,6 +75,14 @@ impl Reader {
         }
     }
 
+    /// `topic` is no more.
+    pub(super) fn leave(&mut self, topic: TopicId) {
+        let places = &mut self.places;
+        if let Ok(at) = places.binary_search_by_key(&topic, |(topic, _)| *topic) {
+            places.remove(at);
+        }
+    }
+
     pub(super) fn place_in(&self, topic: TopicId) -> Option<u32> {
         let at = self
             .places

@@ -5,7 +5,7 @@
 //! subscriptions_per_link, filters_per_link}`; each is a refusal with its reason and limit.
 
 use alloc::borrow::ToOwned;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -25,10 +25,8 @@ pub(super) struct Interest {
     pub(super) holders: Vec<ReaderId>,
     /// The realm's offset when its recording began.
     pub(super) floor: u64,
-    /// When the last holder left.
-    pub(super) idle_since: Option<Instant>,
-    /// It is among the lingering.
-    pub(super) lingers: bool,
+    /// Nobody holds it: it ends then.
+    pub(super) lingers_until: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -39,8 +37,8 @@ pub(super) struct Realm {
     pub(super) topics: BTreeMap<String, TopicId>,
     /// Exact topics are filters without wildcards.
     pub(super) interests: Filters<Interest>,
-    /// Filters whose last holder left, by when it did.
-    pub(super) lingering: VecDeque<(Instant, String)>,
+    /// Filters nobody holds, by when they end.
+    pub(super) lingering: BTreeSet<(Instant, String)>,
     /// The deadline in the timer index.
     pub(super) linger_at: Option<Instant>,
     pub(super) pinned: bool,
@@ -54,6 +52,12 @@ impl Realm {
     /// Whether anybody wants `topic`, or did until lately.
     pub(super) fn wants(&self, name: &str) -> bool {
         self.interests.matches(name)
+    }
+
+    /// Whether anybody wants `topic` now.
+    fn is_held(&self, name: &str) -> bool {
+        let mut matching = self.interests.matching(name).into_iter();
+        matching.any(|interest| !interest.holders.is_empty())
     }
 
     /// Every subscription that matches `name`.
@@ -98,7 +102,7 @@ impl Station {
                 offset: 0,
                 topics: BTreeMap::new(),
                 interests: Filters::default(),
-                lingering: VecDeque::new(),
+                lingering: BTreeSet::new(),
                 linger_at: None,
                 pinned: opened_by.is_none(),
                 opened_by,
@@ -186,10 +190,12 @@ impl Station {
         if !realm.wants(name) {
             return None;
         }
-        if self.topics.len() >= self.config.limits.topics {
+        let held = realm.is_held(name);
+        if self.topics.len() >= self.config.limits.topics && !self.make_topic_room(held) {
             self.counts.topics_refused += 1;
             return None;
         }
+        let realm = self.realms.get_mut(&realm_id)?;
         let id = self.topics.insert(Topic::new(
             realm_id,
             name.to_owned(),

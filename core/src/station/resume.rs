@@ -59,6 +59,7 @@ impl Station {
         reader: ReaderId,
         wanted: &wire::Subscribe<'_>,
     ) -> (Position, ResumeOutcome) {
+        self.end_linger(&wanted.realm, wanted.filter);
         let Some(realm) = self.realms.get_mut(&wanted.realm) else {
             let run = RunId::new([0; 8]);
             return (Position { run, offset: 0 }, ResumeOutcome::None);
@@ -74,7 +75,6 @@ impl Station {
         }
         let floor = interest.floor;
         interest.holders.push(reader);
-        self.idle_interests -= usize::from(interest.idle_since.take().is_some());
         let matching = realm.topics_of(wanted.filter);
         let mut matching: Vec<TopicId> = matching.map(|(_, topic)| *topic).collect();
         // In their order a place is appended, not inserted.

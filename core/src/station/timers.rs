@@ -51,7 +51,7 @@ impl Station {
             match timer {
                 Timer::Drain => self.close(now),
                 Timer::Link(link) => self.link_timeout(now, link),
-                Timer::Linger(realm) => self.end_linger(now, realm),
+                Timer::Linger(realm) => self.linger_timeout(now, realm),
                 Timer::Progress(reader) => self.progress_timeout(now, reader),
                 Timer::Reads => self.reads_timeout(now),
                 Timer::Release(topic) => self.release(now, topic),

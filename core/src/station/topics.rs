@@ -199,6 +199,19 @@ impl Topic {
         }
     }
 
+    /// The offset of the last publication given up.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Whether nothing is held, every reader knows that, and no publisher waits.
+    pub(super) fn is_done(&self) -> bool {
+        let end = self.ring.end();
+        self.ring.is_empty()
+            && !self.holds_answers()
+            && self.places.iter().all(|place| place.next == end)
+    }
+
     /// The lowest offset after which nothing of this topic is gone, or here but not live any more.
     pub(super) fn whole_after(&mut self, wall: WallMs) -> u64 {
         self.expire(wall);
@@ -311,6 +324,11 @@ pub(super) struct Topics {
 impl Topics {
     pub(super) fn len(&self) -> usize {
         self.topics.len()
+    }
+
+    /// Whether there are topics whose rings hold nothing.
+    pub(super) fn some_are_empty(&self) -> bool {
+        self.sizes.len() < self.topics.len()
     }
 
     pub(super) fn insert(&mut self, topic: Topic) -> TopicId {

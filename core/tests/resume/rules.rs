@@ -1,160 +1,11 @@
-//! What a station gives a subscription that comes back with a position.
+//! The edges, one by one.
 
-mod common;
-
-use common::{Fact, Far, TOPIC, at, move_to, realm, signer, station};
 use tidings::pump::Machine;
 use tidings::wire::{self, Frame, Phase, Position, ResumeOutcome};
 use tidings::{RunId, Station, StationConfig, StationLimits};
 
-/// A frame of a subscription's stream, or the answer that began it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Got {
-    Event(u64),
-    Progress { offset: u64, behind_ms: u64 },
-    Skipped { count: u64, from: u64, to: u64 },
-    Subscribed(Position, ResumeOutcome),
-    Other,
-}
-
-fn got(bodies: &[Vec<u8>]) -> Vec<Got> {
-    let got = |body: &Vec<u8>| match Frame::decode(body, Phase::Established).expect("a frame") {
-        Frame::Event(event) => Got::Event(event.offset),
-        Frame::Progress(progress) => Got::Progress {
-            offset: progress.offset,
-            behind_ms: progress.behind_ms,
-        },
-        Frame::Skipped(skipped) => Got::Skipped {
-            count: skipped.count,
-            from: skipped.from,
-            to: skipped.to,
-        },
-        Frame::Subscribed(subscribed) => Got::Subscribed(subscribed.position, subscribed.resume),
-        _ => Got::Other,
-    };
-    bodies.iter().map(got).collect()
-}
-
-fn events(offsets: impl IntoIterator<Item = u64>) -> Vec<Got> {
-    offsets.into_iter().map(Got::Event).collect()
-}
-
-/// A station with rings of a few publications, a link that publishes, and as many that read as are wanted.
-struct World {
-    station: Station,
-    writer: Far,
-    published: u64,
-    last_id: u64,
-    now_ms: u64,
-}
-
-impl World {
-    fn new(ring_items: usize) -> Self {
-        let mut limits = StationLimits::default();
-        limits.ring_items = ring_items;
-        Self::with(limits)
-    }
-
-    fn with(limits: StationLimits) -> Self {
-        let mut station = station(StationConfig::new(signer(1)).limits(limits));
-        let writer = Far::dial(&mut station, at(0), signer(7));
-        Self {
-            station,
-            writer,
-            published: 0,
-            last_id: 0,
-            now_ms: 0,
-        }
-    }
-
-    fn reader(&mut self, key: u64) -> Far {
-        Far::dial(&mut self.station, at(self.now_ms), signer(key))
-    }
-
-    fn wait(&mut self, ms: u64) {
-        self.now_ms += ms;
-        move_to(&mut self.station, at(self.now_ms));
-        // What is written has the time of the last input.
-        let turn = self.station.handle_timeout(at(self.now_ms));
-        assert_eq!(turn, tidings::Turn::Done);
-    }
-
-    fn publish_on(&mut self, topic: &str, ttl_ms: Option<u32>) {
-        self.published += 1;
-        let object = Fact {
-            topic,
-            ttl_ms,
-            published_at: at(self.now_ms).wall,
-            ..Fact::numbered(self.published)
-        }
-        .sign(&signer(7));
-        let now = at(self.now_ms);
-        let taken = self
-            .writer
-            .publish(&mut self.station, now, self.published, &object);
-        assert!(taken.is_ok());
-        self.writer.read(&mut self.station, now);
-    }
-
-    fn publish(&mut self, times: u64) {
-        for _ in 0..times {
-            self.publish_on(TOPIC, None);
-        }
-    }
-
-    /// Subscribes and answers what the station said first, and the id.
-    fn subscribe(
-        &mut self,
-        far: &mut Far,
-        filter: &str,
-        resume: Option<Position>,
-    ) -> (u64, Position, ResumeOutcome, Vec<Got>) {
-        self.last_id += 1;
-        let (now, id) = (at(self.now_ms), self.last_id);
-        let subscribe = wire::Subscribe {
-            id,
-            realm: realm(),
-            filter,
-            resume,
-        };
-        let taken = far.frame(&mut self.station, now, &Frame::Subscribe(subscribe));
-        assert!(taken.is_ok());
-        let mut read = self.read(far);
-        let Got::Subscribed(position, outcome) = read.remove(0) else {
-            panic!("{read:?}")
-        };
-        (id, position, outcome, read)
-    }
-
-    fn unsubscribe(&mut self, far: &mut Far, id: u64) {
-        let taken = far.frame(&mut self.station, at(self.now_ms), &Frame::Unsubscribe(id));
-        assert!(taken.is_ok());
-    }
-
-    fn read(&mut self, far: &mut Far) -> Vec<Got> {
-        got(&far.read(&mut self.station, at(self.now_ms)))
-    }
-
-    fn counter(&self, name: &str) -> u64 {
-        let counters = self.station.status().counters;
-        let found = counters.iter().find(|(other, _)| *other == name);
-        found.expect("a counter").1
-    }
-
-    /// One frame a link writes, and no more.
-    fn frame(&mut self, far: &Far) -> Option<Got> {
-        let mut out = Vec::new();
-        let transmit = self.station.poll_transmit(far.id, &mut out)?;
-        out.extend_from_slice(&transmit.body);
-        self.station
-            .handle_written(at(self.now_ms), far.id, transmit.len());
-        Some(got(&[out[4..].to_vec()])[0])
-    }
-}
-
-fn after(position: Position, offset: u64) -> Option<Position> {
-    Some(Position { offset, ..position })
-}
+use super::common::{self, Fact, Far, TOPIC, at, realm, signer, station};
+use super::world::{Got, World, after, events};
 
 #[test]
 fn br_44_a_lag_of_exactly_the_ring_replays_in_full_and_one_more_expires() {
@@ -263,15 +114,7 @@ fn a_replay_of_several_topics_comes_oldest_first_and_goes_over_into_live_reading
     for topic in topics {
         world.publish_on(topic, None);
     }
-    world.last_id += 1;
-    let subscribe = wire::Subscribe {
-        id: world.last_id,
-        realm: realm(),
-        filter: "weather/**",
-        resume: after(position, 1),
-    };
-    let taken = far.frame(&mut world.station, at(0), &Frame::Subscribe(subscribe));
-    assert!(taken.is_ok());
+    world.ask(&mut far, "weather/**", after(position, 1));
     let count = 4;
     let live = Position {
         offset: 5,
@@ -508,15 +351,7 @@ fn a_replay_tells_where_it_is_every_ten_seconds_and_shares_its_link_turn_by_turn
     for _ in 0..50 {
         world.publish_on("weather/a", None);
     }
-    world.last_id += 1;
-    let subscribe = wire::Subscribe {
-        id: world.last_id,
-        realm: realm(),
-        filter: "weather/a",
-        resume: Some(position),
-    };
-    let taken = far.frame(&mut world.station, at(0), &Frame::Subscribe(subscribe));
-    assert!(taken.is_ok());
+    world.ask(&mut far, "weather/a", Some(position));
     let told = world.frame(&far).expect("an answer");
     assert!(matches!(
         told,

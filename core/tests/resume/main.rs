@@ -1,0 +1,7 @@
+//! What a station gives a subscription that comes back with a position.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod model;
+mod rules;
+mod world;
