@@ -96,7 +96,7 @@ class K:
     redial_most_ms = 30_000
     redial_growth = 3
 
-    # Machines: dedup, order, guess, ring.
+    # Machines: dedup, order, guess, ring, resume.
     dedup_half = 2
     dedup_quarter = 4
     order_join_ms = 300_000
@@ -107,3 +107,6 @@ class K:
     guess_jump = 10_000
     ring_slack = 0
     ring_first = 1
+    resume_linger_ms = 120_000
+    resume_end_takes = 1
+    resume_oldest = 1

@@ -8,6 +8,7 @@ import gen_handshake
 import gen_links
 import gen_objects
 import gen_order
+import gen_resume
 import gen_rfc
 import gen_seal
 import gen_topics
@@ -31,6 +32,7 @@ FAMILIES = (
     gen_order.family,
     gen_flow.guess,
     gen_flow.ring,
+    gen_resume.resume,
     gen_rfc.rfc8032,
     gen_rfc.rfc8949,
 )

@@ -5,6 +5,7 @@ An outcome is {"expect": …} or {"refuse": reason, …}. Plain lists and linear
 
 import ed25519
 import model_flow
+import model_resume
 import model_frames as frames
 import model_links
 import model_seal
@@ -151,7 +152,7 @@ def codes(entry):
     raise Refused("not_in_the_table")
 
 
-TRACES = {"dedup": model_flow.Dedup, "order": model_flow.Order, "guess": model_flow.Guess, "ring": model_flow.Ring, "liveness": model_links.Liveness, "backoff": model_links.Backoff}
+TRACES = {"dedup": model_flow.Dedup, "order": model_flow.Order, "guess": model_flow.Guess, "ring": model_flow.Ring, "resume": model_resume.Resume, "liveness": model_links.Liveness, "backoff": model_links.Backoff}
 
 FAMILIES = {
     "cbor": cbor,

@@ -9,7 +9,7 @@ import model_wire
 from constants import K
 
 # Families that answer quickly stand first.
-ORDER = ("ids", "positions", "topics", "links", "frames", "dedup", "order", "guess", "ring", "liveness", "backoff", "codes", "seal", "handshake", "objects", "publications", "cbor")
+ORDER = ("ids", "positions", "topics", "links", "frames", "dedup", "order", "guess", "ring", "resume", "liveness", "backoff", "codes", "seal", "handshake", "objects", "publications", "cbor")
 
 # The inputs of traces that are constants of an implementation: family, key of `config`.
 CONFIG = (
@@ -22,6 +22,8 @@ CONFIG = (
     ("ring", "bytes"),
     ("liveness", "probe_every_ms"),
     ("backoff", "station"),
+    ("resume", "items"),
+    ("resume", "bytes"),
 )
 
 

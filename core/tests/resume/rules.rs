@@ -74,6 +74,7 @@ fn each_station_and_each_realm_has_a_run_of_its_own_and_a_realm_that_ended_anoth
     let mut runs = Vec::new();
     for key in [11, 12u8] {
         let config = StationConfig::new(signer(key.into())).allow_local(true);
+        let config = config.probe_every(tidings::link::PROBE_EVERY_MAX);
         let entropy = tidings::sim::entropy(key);
         let config = config.build().expect("valid");
         let mut world = World::new(8);

@@ -7,6 +7,7 @@ mod flow;
 mod links;
 mod live;
 mod order;
+mod resume;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,8 +16,8 @@ use serde_json::{Value as Json, json};
 use tidings::{Duration, Instant, Now, WallMs};
 
 /// The families fed here.
-const TRACES: [&str; 7] = [
-    "backoff", "dedup", "guess", "links", "liveness", "order", "ring",
+const TRACES: [&str; 8] = [
+    "backoff", "dedup", "guess", "links", "liveness", "order", "resume", "ring",
 ];
 
 fn folder() -> PathBuf {
@@ -147,6 +148,11 @@ fn liveness() {
 #[test]
 fn backoff() {
     run("backoff", live::backoff);
+}
+
+#[test]
+fn resume() {
+    run("resume", resume::feed);
 }
 
 #[test]

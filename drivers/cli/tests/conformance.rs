@@ -39,6 +39,7 @@ fn every_vector_of_the_repository_passes() {
         "handshake",
         "publications",
         "order",
+        "resume",
         "ring",
     ] {
         assert!(

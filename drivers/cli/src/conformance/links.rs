@@ -114,6 +114,62 @@ impl Side<Station> {
     }
 }
 
+/// Lets a machine and the other end of one of its links finish their handshake.
+pub(super) fn shake_hands(
+    machine: &mut dyn Machine,
+    link: LinkId,
+    now: Now,
+    mut other: Link,
+    key: &SecretKey,
+) -> Result<(), Broken> {
+    // Four frames, one way and the other.
+    for _ in 0..4 {
+        let mut out = Vec::new();
+        while other.poll_transmit(&mut out) {}
+        let mut input = BytesMut::from(&out[..]);
+        if let Err(error) = machine.handle_input(now, link, &mut input) {
+            return Err(format!("its handshake ended with {}", error.text()));
+        }
+        for body in written(machine, link, now) {
+            if other.is_up() {
+                break;
+            }
+            let step = other
+                .handle_frame(now, &body, key)
+                .map_err(|error| error.to_string())?;
+            if matches!(step, Step::Verified(_)) {
+                other.admit(key).map_err(|error| error.to_string())?;
+            }
+        }
+    }
+    if other.is_up() {
+        Ok(())
+    } else {
+        Err("its handshake came to no end".to_owned())
+    }
+}
+
+/// The bodies a machine has written to a link since the last time.
+pub(super) fn written(machine: &mut dyn Machine, link: LinkId, now: Now) -> Vec<Vec<u8>> {
+    while machine.poll_action().is_some() {}
+    let mut bytes = Vec::new();
+    loop {
+        let mut ends = Vec::new();
+        let Some(transmit) = machine.poll_transmit(link, &mut ends) else {
+            break;
+        };
+        let (head, tail) = ends.split_at(transmit.head);
+        bytes.extend([head, &transmit.body, tail].concat());
+        machine.handle_written(now, link, transmit.len());
+    }
+    let (mut rest, mut bodies) = (bytes.as_slice(), Vec::new());
+    while let Ok(Split::Frame { body, taken }) = next_frame(rest, CAP) {
+        bodies.push(body.to_vec());
+        rest = &rest[taken..];
+    }
+    bodies
+}
+
 impl<M: Machine> Side<M> {
     /// With a link that was just made.
     pub(super) fn new(machine: M, link: LinkId, now: Now) -> Self {
@@ -132,31 +188,8 @@ impl<M: Machine> Side<M> {
     }
 
     /// Brings the link up, with `other` at its other end.
-    pub(super) fn shake_hands(&mut self, mut other: Link, key: &SecretKey) -> Result<(), Broken> {
-        // Four frames, one way and the other.
-        for _ in 0..4 {
-            let mut out = Vec::new();
-            while other.poll_transmit(&mut out) {}
-            if let Some(reason) = self.take(&out) {
-                return Err(format!("its handshake ended with {reason}"));
-            }
-            for body in self.written() {
-                if other.is_up() {
-                    break;
-                }
-                let step = other
-                    .handle_frame(self.now, &body, key)
-                    .map_err(|error| error.to_string())?;
-                if matches!(step, Step::Verified(_)) {
-                    other.admit(key).map_err(|error| error.to_string())?;
-                }
-            }
-        }
-        if other.is_up() {
-            Ok(())
-        } else {
-            Err("its handshake came to no end".to_owned())
-        }
+    pub(super) fn shake_hands(&mut self, other: Link, key: &SecretKey) -> Result<(), Broken> {
+        shake_hands(&mut self.machine, self.link, self.now, other, key)
     }
 
     /// Hands bytes to the machine; the reason when that ended the link.
@@ -181,24 +214,7 @@ impl<M: Machine> Side<M> {
 
     /// The bodies the machine has written since the last time.
     pub(super) fn written(&mut self) -> Vec<Vec<u8>> {
-        while self.machine.poll_action().is_some() {}
-        let mut bytes = Vec::new();
-        loop {
-            let mut ends = Vec::new();
-            let Some(transmit) = self.machine.poll_transmit(self.link, &mut ends) else {
-                break;
-            };
-            let (head, tail) = ends.split_at(transmit.head);
-            bytes.extend([head, &transmit.body, tail].concat());
-            self.machine
-                .handle_written(self.now, self.link, transmit.len());
-        }
-        let (mut rest, mut bodies) = (bytes.as_slice(), Vec::new());
-        while let Ok(Split::Frame { body, taken }) = next_frame(rest, CAP) {
-            bodies.push(body.to_vec());
-            rest = &rest[taken..];
-        }
-        bodies
+        written(&mut self.machine, self.link, self.now)
     }
 
     /// A step of time, with a piece of a frame or without.

@@ -10,6 +10,7 @@ mod handshake;
 mod links;
 mod live;
 mod objects;
+mod resume;
 mod seal;
 mod values;
 
@@ -35,7 +36,7 @@ type Broken = String;
 type Judge = fn(&Value) -> Result<Judged, Broken>;
 
 /// Everything this build can run.
-const FAMILIES: [(&str, Judge); 19] = [
+const FAMILIES: [(&str, Judge); 20] = [
     ("backoff", live::backoff),
     ("cbor", cbor::judge),
     ("codes", values::codes),
@@ -50,6 +51,7 @@ const FAMILIES: [(&str, Judge); 19] = [
     ("order", flow::order),
     ("positions", values::positions),
     ("publications", objects::publications),
+    ("resume", resume::judge),
     ("rfc/rfc8032", objects::rfc8032),
     ("rfc/rfc8949", cbor::judge),
     ("ring", flow::ring),
