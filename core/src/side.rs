@@ -146,6 +146,11 @@ impl Side {
         }
     }
 
+    /// Whether this side reads it.
+    pub(crate) fn is_read(&self) -> bool {
+        self.unread_since.is_none()
+    }
+
     /// How long it was not read until now.
     pub(crate) fn unread(&self, now: Instant) -> Duration {
         let current = self.unread_since.map(|since| now.saturating_since(since));

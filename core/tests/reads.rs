@@ -232,3 +232,62 @@ fn a_read_buffer_that_held_a_long_frame_is_given_back_though_more_came_behind_it
     assert_eq!(&io.input()[..], [0, 0, 1, 0, 1, 2, 3]);
     assert!(io.memory() <= FREE, "{}", io.memory());
 }
+
+#[test]
+fn a_long_frame_whose_link_is_not_read_for_thirty_seconds_in_all_ends_its_link() {
+    for reads_again in [false, true] {
+        let mut limits = StationLimits::default();
+        limits.answers = 2;
+        let config = StationConfig::new(signer(100)).limits(limits);
+        let mut station = common::station(config);
+        let frame = long_publish(1, 10);
+        let mut far = Far::dial(&mut station, at(0), signer(1));
+        let mut id = 0;
+        let stop = |station: &mut Station, far: &mut Far, now: Now, sent: usize| {
+            // Answers it does not read: that its subscriptions were ended.
+            assert_eq!(station.purge(now, common::id_of(&signer(1))), 2);
+            assert_eq!(
+                far.append(station, now, &frame[sent..sent + 1]),
+                Ok(Intake::Paused)
+            );
+        };
+        let subscribe = |station: &mut Station, far: &mut Far, now: Now, id: &mut u64| {
+            for _ in 0..2 {
+                *id += 1;
+                let taken = far.subscribe(station, now, *id, &format!("t{id}/x"));
+                assert_eq!(taken, Ok(Intake::Open));
+                far.read(station, now);
+            }
+        };
+        subscribe(&mut station, &mut far, at(0), &mut id);
+        assert_eq!(
+            far.append(&mut station, at(0), &frame[..1000]),
+            Ok(Intake::Open)
+        );
+        assert!(spent(&station) > 0);
+        stop(&mut station, &mut far, at(0), 1000);
+        if reads_again {
+            // It reads after 20 s, and has ten left.
+            move_to(&mut station, at(20_000));
+            far.read(&mut station, at(20_000));
+            assert_eq!(far.append(&mut station, at(20_000), &[]), Ok(Intake::Open));
+            move_to(&mut station, at(31_000));
+            assert!(closed(&mut station).is_empty());
+            assert!(spent(&station) > 0);
+            let rest = &frame[1001..];
+            assert_eq!(far.append(&mut station, at(31_000), rest), Ok(Intake::Open));
+            let told = far.types(&mut station, at(31_000));
+            assert_eq!(told, ["published 10 no_subscriber"]);
+        } else {
+            move_to(&mut station, at(29_999));
+            assert!(closed(&mut station).is_empty());
+            move_to(&mut station, at(30_000));
+            let ended: Vec<_> = closed(&mut station)
+                .into_iter()
+                .map(|(link, _)| link)
+                .collect();
+            assert_eq!(ended, [far.id]);
+        }
+        assert_eq!(spent(&station), 0);
+    }
+}

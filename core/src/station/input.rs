@@ -53,7 +53,12 @@ impl Station {
             let (body, taken) = match side.base.next(now, false, answers, input)? {
                 Next::Frame { body, taken } => (body, taken),
                 Next::More { whole } => return Ok(self.begin_frame(now, link, whole)),
-                Next::Stop(intake) => return Ok(intake),
+                Next::Stop(intake) => {
+                    if intake == Intake::Paused {
+                        self.stall(now, link)?;
+                    }
+                    return Ok(intake);
+                }
             };
             let up = side.base.link.is_up();
             self.end_frame(link);

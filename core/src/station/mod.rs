@@ -74,6 +74,9 @@ struct StationSide {
     round: VecDeque<ReaderId>,
     /// The frame of more than 64 KiB it has begun.
     long: LongFrame,
+    /// How long the link had not been read when that frame first stood still for it, and the deadline in the index.
+    stalled_from: Option<Duration>,
+    stalls_at: Option<Instant>,
     /// Topics its readers read from since the last write was reported.
     moved: Vec<TopicId>,
 }
@@ -229,6 +232,8 @@ impl Station {
             ones: VecDeque::new(),
             round: VecDeque::new(),
             long: LongFrame::None,
+            stalled_from: None,
+            stalls_at: None,
             moved: Vec::new(),
         });
         self.arm_link(id);

@@ -10,10 +10,13 @@ use super::Station;
 use super::timers::Timer;
 use crate::LinkId;
 use crate::action::Intake;
+use crate::error::LinkError;
 use crate::time::Now;
 
 /// So much of a frame is not counted.
 const FREE: usize = 64 * 1024;
+/// How long a link may not be read, in all, while a long frame of it is under way.
+const STALL: Duration = Duration::from_secs(30);
 /// When links that wait are looked at again, and so much later for each so many of them, so that looking stays cheap.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const LOOKS: usize = 1024;
@@ -120,6 +123,43 @@ impl Station {
         Intake::Later
     }
 
+    /// A link is not read because its peer does not read. The bytes of its long frame are buffered all the same, so it has so long and no
+    /// longer.
+    pub(super) fn stall(&mut self, now: Now, link: LinkId) -> Result<(), LinkError> {
+        let Some(side) = self.links.get_mut(link) else {
+            return Ok(());
+        };
+        if !matches!(side.long, LongFrame::Counted(_)) {
+            return Ok(());
+        }
+        let unread = side.base.unread(now.mono);
+        let stalled = unread.saturating_sub(*side.stalled_from.get_or_insert(unread));
+        let left = STALL.saturating_sub(stalled);
+        if left.is_zero() {
+            return Err(LinkError::FrameTimeout);
+        }
+        if side.stalls_at.is_none() {
+            let at = now.mono.saturating_add(left);
+            side.stalls_at = Some(at);
+            self.timers.insert((at, Timer::Stalled(link)));
+        }
+        Ok(())
+    }
+
+    pub(super) fn stall_timeout(&mut self, now: Now, link: LinkId) {
+        let Some(side) = self.links.get_mut(link) else {
+            return;
+        };
+        side.stalls_at = None;
+        if side.base.is_read() {
+            return;
+        }
+        if let Err(error) = self.stall(now, link) {
+            self.fail_link(now, link, error);
+            self.raise(link);
+        }
+    }
+
     /// A link's long frame is whole, or will never be: those whose turn has come are counted before they call again.
     pub(super) fn end_frame(&mut self, link: LinkId) {
         let Some(side) = self.links.get_mut(link) else {
@@ -129,6 +169,9 @@ impl Station {
         if frame == LongFrame::None {
             return;
         }
+        side.stalled_from = None;
+        let stalls_at = side.stalls_at.take();
+        self.disarm(stalls_at, Timer::Stalled(link));
         self.reads.give_back(frame);
         while let Some((link, bytes)) = self.reads.next() {
             match self.links.get_mut(link) {

@@ -25,6 +25,8 @@ pub(super) enum Timer {
     Reads,
     /// A topic whose publishers wait.
     Release(TopicId),
+    /// A link with a long frame under way has not been read for too long.
+    Stalled(LinkId),
     /// Rings and memory may hold what has expired.
     Sweep,
 }
@@ -55,6 +57,7 @@ impl Station {
                 Timer::Progress(reader) => self.progress_timeout(now, reader),
                 Timer::Reads => self.reads_timeout(now),
                 Timer::Release(topic) => self.release(now, topic),
+                Timer::Stalled(link) => self.stall_timeout(now, link),
                 Timer::Sweep => self.sweep(now),
             }
         }
