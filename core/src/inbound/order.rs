@@ -498,9 +498,15 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     /// Moves the edge, or starts the order there.
     fn advance_to(&mut self, seq: u64) {
         if self.edge.is_none() {
-            self.missing = Ranges::new(seq);
+            self.join_at(seq);
         }
         self.edge = Some(seq);
+    }
+
+    /// The order starts at `seq`: nothing before it was delivered, so what comes from there is late, never a copy of something forgotten.
+    fn join_at(&mut self, seq: u64) {
+        self.missing = Ranges::new(seq.min(1));
+        self.missing.insert(1, seq.saturating_sub(1));
     }
 
     fn hold(&mut self, at: usize, seq: u64, body: Body<T>) {
@@ -620,7 +626,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         }
         let first = self.edge.map_or(seq, |edge| edge.saturating_add(1));
         if self.edge.is_none() {
-            self.missing = Ranges::new(seq);
+            self.join_at(seq);
         }
         self.edge = Some(seq);
         self.missing.insert(first, seq);

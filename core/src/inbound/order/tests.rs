@@ -212,6 +212,25 @@ fn where_the_entry_was_reused_early_a_copy_is_a_duplicate() {
 }
 
 #[test]
+fn what_comes_from_before_the_start_is_no_copy_of_something_forgotten() {
+    let mut order = order();
+    assert_eq!(order.offer(ms(0), 5, false, 0), Admit::Taken);
+    order.handle_timeout(ms(250));
+    assert_eq!(drain(&mut order), [(5, 5, "fact")]);
+    // Number 5 was forgotten early, so a copy is possible up to there; numbers below were never here.
+    assert_eq!(order.offer(ms(300), 3, true, 0), Admit::Taken);
+    assert_eq!(drain(&mut order), [(3, 3, "late")]);
+    assert!(matches!(
+        order.offer(ms(301), 3, true, 0),
+        Admit::Duplicate(_)
+    ));
+    assert!(matches!(
+        order.offer(ms(302), 5, true, 0),
+        Admit::Duplicate(_)
+    ));
+}
+
+#[test]
 fn a_closed_place_is_passed_over_without_a_skip() {
     let mut order = at_one();
     assert!(order.close(ms(0), 1));

@@ -240,7 +240,7 @@ impl Model {
     fn release(&mut self, at: usize, mut gap: Option<(u64, u64)>) {
         let (seq, _, body) = self.held.remove(at);
         if self.edge.is_none() {
-            self.floor = seq;
+            self.join_at(seq);
         }
         self.edge = Some(seq);
         if body == Body::Closed {
@@ -285,7 +285,7 @@ impl Model {
         let start = match self.edge {
             Some(edge) => edge + 1,
             None => {
-                self.floor = seq;
+                self.join_at(seq);
                 seq
             }
         };
@@ -307,6 +307,12 @@ impl Model {
         self.missing.push((first.max(self.floor), last));
         self.missing.retain(|range| range.0 <= range.1);
         self.tidy();
+    }
+
+    /// Nothing before the first was delivered.
+    fn join_at(&mut self, seq: u64) {
+        self.floor = seq.min(1);
+        self.miss(1, seq.saturating_sub(1));
     }
 
     fn deliver_missing(&mut self, seq: u64) {
