@@ -106,12 +106,25 @@ impl Pipe {
         at
     }
 
-    /// Something passes again. Answers when what waited arrives.
-    pub(super) fn release(&mut self, now: Instant, way: &Way, rng: &mut Rng) -> Vec<Instant> {
+    /// The way has changed: what waited leaves, and what is under way is not slower than on the new way. Answers when it arrives.
+    pub(super) fn change(&mut self, now: Instant, way: &Way, rng: &mut Rng) -> Vec<Instant> {
+        let soon = now.saturating_add(way.delay);
+        let mut times = Vec::new();
+        for (at, _) in &mut self.chunks {
+            if way.rate == 0 && *at > soon {
+                *at = soon;
+                times.push(soon);
+            }
+        }
+        if way.rate == 0 {
+            (self.busy, self.last) = (self.busy.min(now), self.last.min(soon.max(now)));
+        }
         let held = core::mem::take(&mut self.held);
-        held.into_iter()
-            .map(|bytes| self.launch(now, way, rng, bytes))
-            .collect()
+        times.extend(
+            held.into_iter()
+                .map(|bytes| self.launch(now, way, rng, bytes)),
+        );
+        times
     }
 
     /// Takes over what has arrived. Answers whether something did.

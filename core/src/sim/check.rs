@@ -35,6 +35,17 @@ pub(super) struct Sorted<'a> {
     pub(super) conflicts: Vec<(Numbering, u64, u64)>,
 }
 
+impl Sorted<'_> {
+    /// Whether the last notice before that place says that what was known of a numbering was given up.
+    fn forgot_before(&self, place: usize) -> bool {
+        let next = self.notices.partition_point(|(at, ..)| *at < place);
+        let last = next.checked_sub(1).and_then(|last| self.notices.get(last));
+        last.is_some_and(|(at, _, notice)| {
+            at + 1 == place && matches!(notice, Notice::Resynced { .. })
+        })
+    }
+}
+
 /// What all rules look things up in.
 #[derive(Debug)]
 pub(super) struct Index {

@@ -286,7 +286,7 @@ impl Net {
         for cable in self.between(client, station) {
             for side in [CLIENT, STATION] {
                 let Cable { pipes, rng, .. } = &mut self.cables[cable];
-                for at in pipes[side].release(self.now, &way, rng) {
+                for at in pipes[side].change(self.now, &way, rng) {
                     self.due.push(Reverse((at, What::Arrive, cable, side)));
                 }
             }

@@ -116,6 +116,8 @@ pub(super) struct World {
     job_list: Vec<Job>,
     pub(super) bursts: Vec<super::plan::Burst>,
     pub(super) calm: bool,
+    /// Nobody publishes any more.
+    resting: bool,
     pub(super) tally: Tally,
     pub(super) trace: Trace,
     pub(super) hash: Hash,
@@ -147,6 +149,7 @@ impl World {
             job_list: Vec::new(),
             bursts: Vec::new(),
             calm: false,
+            resting: false,
             tally: Tally::default(),
             trace: Trace::new(options.trace),
             hash: Hash::default(),
@@ -209,6 +212,7 @@ impl World {
         }
         self.run_until(self.net.truth().saturating_add(second * 3));
         self.last_words();
+        self.resting = true;
         self.run_until(self.net.truth().saturating_add(second * 14));
         self.finish();
         self.inspect(true);
@@ -295,6 +299,7 @@ impl World {
                 let op: Op = self.plan.acts[act].op;
                 self.act(op);
             }
+            Job::Publish { .. } if self.resting => {}
             Job::Publish { burst, node, left } => self.publish_next(burst, node, left),
             _ if self.calm => {}
             Job::Heal { node, station } => self.heal(node, station),

@@ -110,7 +110,10 @@ impl World {
                 "no bound and no clock accounts for it",
             ),
             Notice::Warning { .. } => ensure(plan.dedup_entries < 1024, "the table is large"),
-            Notice::Resynced { .. } => ensure(plan.resting_lanes < 64, "records have room"),
+            Notice::Resynced { .. } => ensure(
+                plan.resting_lanes < 64 || self.was_silent(sub, at),
+                "records have room, and it was not silent for long",
+            ),
             Notice::Unopened { .. } => Err("nobody seals"),
             Notice::SubscriptionRefused { .. }
             | Notice::Ended { .. }
@@ -118,6 +121,21 @@ impl World {
             | Notice::Resumed { .. }
             | Notice::Gap { .. } => Ok(()),
         }
+    }
+
+    /// Whether some publisher was silent for ten minutes by then: what was known of it is given up, and of nobody heard later for the first
+    /// time can it be said that it was not the one.
+    fn was_silent(&self, sub: usize, at: Instant) -> bool {
+        let life = &self.truth.lives[self.subs[sub].life];
+        let mut last: BTreeMap<(u8, u8), Instant> = BTreeMap::new();
+        for (number, came) in life.arrivals.iter().filter(|(_, came)| **came <= at) {
+            let made = &self.truth.made[*number as usize];
+            let last = last.entry((made.key, made.topic)).or_insert(*came);
+            *last = (*last).min(*came);
+        }
+        let silence = Duration::from_secs(590);
+        last.values()
+            .any(|first| at.saturating_since(*first) > silence)
     }
 
     /// The epochs of a publisher that reached a subscription by then, from the lowest.
@@ -204,6 +222,9 @@ impl World {
             let Some((of, seq)) = self.place_of(*number) else {
                 continue;
             };
+            if sorted.forgot_before(*place) {
+                joined.clear();
+            }
             if !late {
                 joined.entry(of).or_insert(seq);
             }

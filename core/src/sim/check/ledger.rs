@@ -32,8 +32,11 @@ impl World {
             return;
         }
         let mut owed = self.owed(sub);
-        if this.ended.is_some() {
-            // A conflict is told when its episode is over, which may be after the end.
+        let node = &self.nodes[self.node_of(sub)];
+        let forgets = self.plan.nodes[node.plan].dedup_entries < 1024;
+        if this.ended.is_some() || forgets {
+            // A conflict is told when its episode is over, which may be after the end; where a delivered fact was forgotten early, another
+            // of its number cannot be told from a copy.
             owed.retain(|number, _| self.is_only_one(*number, index));
         }
         tally.owed += owed.len() as u64;

@@ -78,6 +78,9 @@ impl World {
             && sorted.conflicts.is_empty()
             && self.is_roomy(sub);
         for (place, number, late) in &sorted.facts {
+            if sorted.forgot_before(*place) {
+                edges.clear();
+            }
             let made = &self.truth.made[*number as usize];
             let Some((numbering, seq)) = self.place_of(*number).filter(|_| !late && !made.one)
             else {
