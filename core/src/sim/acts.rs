@@ -286,9 +286,13 @@ impl World {
         self.trace
             .line(now, Name::Node(node), format_args!("is killed"));
         self.truth.lives[life].ended = Some(now);
+        let host = self.net.client_host(client);
+        let asleep = self.net.hosts[host].clock.is_asleep();
         self.net.kill_client(client);
         self.observe();
         for sub in self.subs.iter_mut().filter(|sub| sub.life == life) {
+            // Who is killed while asleep has read nothing since.
+            sub.was_stalled |= asleep;
             sub.ended.get_or_insert((now, End::Crash));
         }
     }
