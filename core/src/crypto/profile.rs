@@ -28,7 +28,8 @@ impl Profile {
         match self.0 {
             Kind::Ed25519 => "ed25519",
             #[cfg(feature = "sim")]
-            Kind::Fake => "fake",
+            // As long as the real name, so that frames are as long.
+            Kind::Fake => "fakesig",
         }
     }
 
@@ -37,7 +38,7 @@ impl Profile {
         match self.0 {
             Kind::Ed25519 => "Ed25519",
             #[cfg(feature = "sim")]
-            Kind::Fake => "Fake",
+            Kind::Fake => "FakeSig",
         }
     }
 }

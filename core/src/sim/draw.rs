@@ -80,6 +80,7 @@ pub(super) fn plan(seed: u64) -> Plan {
         acts,
         slots: slots.len(),
         calm: Instant::from_millis(end),
+        last_words: !rng(seed, "last words").next_u64().is_multiple_of(3),
     }
 }
 
@@ -352,8 +353,12 @@ impl Acts {
             },
             14 => Op::DrainStation { station, lasts },
             15 => {
-                let longest = if d.once_in(3) { 100_000 } else { 5000 };
-                let lasts = d.time(100, longest);
+                let mut lasts = d.time(100, 5000);
+                if d.once_in(3) {
+                    // More than the minute after which two counters are told.
+                    lasts = ms(75_000);
+                    self.end = self.end.max(at + 78_000);
+                }
                 Op::Twin { node, lasts }
             }
             16 => Op::Unsubscribe { slot: self.slot() },

@@ -226,6 +226,8 @@ pub(super) struct Plan {
     pub(super) slots: usize,
     /// When faults end.
     pub(super) calm: Instant,
+    /// Everybody publishes once more when all is calm: what was lost before is missed then at the latest.
+    pub(super) last_words: bool,
 }
 
 impl Plan {

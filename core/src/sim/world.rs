@@ -211,7 +211,9 @@ impl World {
             self.run_until(self.net.truth().saturating_add(second));
         }
         self.run_until(self.net.truth().saturating_add(second * 3));
-        self.last_words();
+        if self.plan.last_words {
+            self.last_words();
+        }
         self.resting = true;
         self.run_until(self.net.truth().saturating_add(second * 14));
         self.finish();
