@@ -96,6 +96,11 @@ class K:
     redial_most_ms = 30_000
     redial_growth = 3
 
+    # Publishing.
+    publish_patience_ms = 5_000
+    outcome_order = "unknown refused no_subscriber routed"
+    outcome_taken = "no_subscriber routed"
+
     # Machines: dedup, order, guess, ring, resume.
     dedup_half = 2
     dedup_quarter = 4

@@ -8,6 +8,7 @@ import gen_handshake
 import gen_links
 import gen_objects
 import gen_order
+import gen_outcomes
 import gen_resume
 import gen_rfc
 import gen_seal
@@ -26,6 +27,7 @@ FAMILIES = (
     gen_handshake.family,
     gen_links.liveness,
     gen_links.backoff,
+    gen_outcomes.family,
     gen_topics.positions,
     gen_topics.codes,
     gen_flow.dedup,

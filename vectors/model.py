@@ -8,6 +8,7 @@ import model_flow
 import model_resume
 import model_frames as frames
 import model_links
+import model_outcomes
 import model_seal
 import model_wire as wire
 from constants import K
@@ -152,7 +153,7 @@ def codes(entry):
     raise Refused("not_in_the_table")
 
 
-TRACES = {"dedup": model_flow.Dedup, "order": model_flow.Order, "guess": model_flow.Guess, "ring": model_flow.Ring, "resume": model_resume.Resume, "liveness": model_links.Liveness, "backoff": model_links.Backoff}
+TRACES = {"dedup": model_flow.Dedup, "order": model_flow.Order, "guess": model_flow.Guess, "ring": model_flow.Ring, "resume": model_resume.Resume, "liveness": model_links.Liveness, "backoff": model_links.Backoff, "outcomes": model_outcomes.Outcomes}
 
 FAMILIES = {
     "cbor": cbor,

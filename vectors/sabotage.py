@@ -9,7 +9,7 @@ import model_wire
 from constants import K
 
 # Families that answer quickly stand first.
-ORDER = ("ids", "positions", "topics", "links", "frames", "dedup", "order", "guess", "ring", "resume", "liveness", "backoff", "codes", "seal", "handshake", "objects", "publications", "cbor")
+ORDER = ("ids", "positions", "topics", "links", "frames", "dedup", "order", "guess", "ring", "resume", "liveness", "backoff", "outcomes", "codes", "seal", "handshake", "objects", "publications", "cbor")
 
 # The inputs of traces that are constants of an implementation: family, key of `config`.
 CONFIG = (
@@ -20,6 +20,9 @@ CONFIG = (
     ("guess", "timeout_ms"),
     ("ring", "items"),
     ("ring", "bytes"),
+    ("outcomes", "replication"),
+    ("outcomes", "window"),
+    ("outcomes", "tickets"),
     ("liveness", "probe_every_ms"),
     ("backoff", "station"),
     ("resume", "items"),

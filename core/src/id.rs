@@ -158,4 +158,5 @@ macro_rules! handle {
 handle!(/** One link of one machine. */ LinkId);
 handle!(/** One local subscription. */ SubscriptionId);
 handle!(/** One publication on its way out. */ Ticket);
+handle!(/** Publications of one purpose, announced and cancelled together. */ PublisherId);
 handle!(/** One question the core asked. */ AskId);

@@ -219,7 +219,8 @@ pub use counters::FaultCounts;
 pub use delivery::Delivery;
 pub use error::LinkError;
 pub use id::{
-    AskId, BadHex, KeyId, LinkId, NodeId, PublicationHash, RealmId, RunId, SubscriptionId, Ticket,
+    AskId, BadHex, KeyId, LinkId, NodeId, PublicationHash, PublisherId, RealmId, RunId,
+    SubscriptionId, Ticket,
 };
 pub use inbound::lane::Mode;
 pub use inbound::stream::OnFull;

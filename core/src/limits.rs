@@ -30,6 +30,8 @@ pub struct ClientLimits {
     pub publish_window: usize,
     /// Publications on their way out. Default 1024; a publication beyond them would block.
     pub tickets: usize,
+    /// Publishers that are open ([`crate::Client::open_publisher`]). Default 256. As many announcements have room beside `tickets`.
+    pub open_publishers: usize,
     /// Topics with a numbering of their own. Default 65,536; beyond it the numbering used longest ago begins anew when it is needed.
     pub counters: usize,
     /// Signatures being checked elsewhere. Default 1024.
@@ -53,6 +55,7 @@ impl Default for ClientLimits {
             order_max_buffer: 1024,
             publish_window: 256,
             tickets: 1024,
+            open_publishers: 256,
             counters: 65_536,
             pending_verifications: 1024,
             publishers: 4096,
@@ -110,6 +113,7 @@ impl ClientLimits {
             (self.publishers, 1024),
             (self.pending_verifications, 256),
             (self.tickets, 1024),
+            (self.open_publishers, 1024 + 512 + 2 * TOPIC),
             (self.counters, 2 * TOPIC + 512),
         ])
     }

@@ -37,10 +37,18 @@ pub enum Refusal {
     BadTopic(TopicFault),
     /// The machine was closed: make a new one.
     Closed,
+    /// It would be the first under an epoch that is not kept yet (`ClientConfig::keep_epochs`): keep a greater one, say so with
+    /// `Client::epochs_kept`, and try again.
+    EpochNotKept {
+        /// The epoch it would be published under.
+        epoch: u64,
+    },
     /// The list of publishers is empty, so nothing could ever be delivered: name some, or choose `Open`.
     NoSources,
     /// No link to a station is up: wait for one.
     NoStation,
+    /// That publisher was ended or cancelled: open another.
+    PublisherEnded,
     /// The signer failed (a secure element that is gone): retry when it works.
     Signer,
     /// Topics that begin with `_` belong to the system: choose another.
@@ -50,6 +58,8 @@ pub enum Refusal {
         /// The longest publication the links take now, in bytes.
         limit: u32,
     },
+    /// As many publishers are open as `ClientLimits` allows: end one, or raise the limit.
+    TooManyPublishers,
     /// As many subscriptions as `Limits` allows: end one, or raise the limit.
     TooManySubscriptions,
     /// Over one hour: choose a shorter life.
@@ -67,14 +77,21 @@ impl fmt::Display for Refusal {
             Self::BadPayload(fault) => write!(f, "bad payload: {fault}"),
             Self::BadTopic(fault) => write!(f, "bad topic: {fault}"),
             Self::Closed => f.write_str("closed: make a new one"),
+            Self::EpochNotKept { epoch } => {
+                write!(f, "epoch {epoch} is not kept: write it down first")
+            }
             Self::NoSources => f.write_str("no sources: name publishers, or choose open"),
             Self::NoStation => f.write_str("no station: no link is up; wait for one"),
+            Self::PublisherEnded => f.write_str("the publisher was ended: open another"),
             Self::Signer => f.write_str("the signer failed: try again when it works"),
             Self::SystemTopic => {
                 f.write_str("a topic that begins with _ belongs to the system: choose another")
             }
             Self::TooLarge { limit } => {
                 write!(f, "too large: at most {limit} bytes; publish less at once")
+            }
+            Self::TooManyPublishers => {
+                f.write_str("too many open publishers: end one, or raise the limit")
             }
             Self::TooManySubscriptions => {
                 f.write_str("too many subscriptions: end one, or raise the limit")

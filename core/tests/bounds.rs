@@ -193,7 +193,8 @@ fn measured_bytes_never_exceed_the_worst_case() {
             client_limits.publishers,
             client_limits.tickets,
             client_limits.counters,
-        ) = (n, n, n);
+            client_limits.open_publishers,
+        ) = (n, n, n, n);
         let client_most = client_limits.worst_case_bytes();
         let config = ClientConfig::new(signer(2)).limits(client_limits);
         let mut client = common::client(config.max_frame(512).station(None));

@@ -48,12 +48,20 @@ fn a_refused_call_says_what_to_do() {
         ),
         (Refusal::Closed, "closed: make a new one"),
         (
+            Refusal::EpochNotKept { epoch: 7 },
+            "epoch 7 is not kept: write it down first",
+        ),
+        (
             Refusal::NoSources,
             "no sources: name publishers, or choose open",
         ),
         (
             Refusal::NoStation,
             "no station: no link is up; wait for one",
+        ),
+        (
+            Refusal::PublisherEnded,
+            "the publisher was ended: open another",
         ),
         (
             Refusal::Signer,
@@ -66,6 +74,10 @@ fn a_refused_call_says_what_to_do() {
         (
             Refusal::TooLarge { limit: 512 },
             "too large: at most 512 bytes; publish less at once",
+        ),
+        (
+            Refusal::TooManyPublishers,
+            "too many open publishers: end one, or raise the limit",
         ),
         (
             Refusal::TooManySubscriptions,
@@ -420,6 +432,10 @@ fn contradicting_client_settings_are_refused_by_name() {
             zero(|limits| limits.publish_window = 0),
         ),
         ("limits.tickets", zero(|limits| limits.tickets = 0)),
+        (
+            "limits.open_publishers",
+            zero(|limits| limits.open_publishers = 0),
+        ),
         ("limits.counters", zero(|limits| limits.counters = 0)),
         (
             "limits.pending_verifications",

@@ -37,6 +37,7 @@ pub struct ClientConfig {
     pub(crate) probe_every: Duration,
     pub(crate) verification: Verification,
     pub(crate) last_epoch: u64,
+    pub(crate) keep_epochs: bool,
     pub(crate) limits: ClientLimits,
 }
 
@@ -62,6 +63,7 @@ impl ClientConfig {
             probe_every: PROBE_EVERY,
             verification: Verification::Here,
             last_epoch: 0,
+            keep_epochs: false,
             limits: ClientLimits::default(),
         }
     }
@@ -121,6 +123,15 @@ impl ClientConfig {
         self
     }
 
+    /// Whether nothing is published under an epoch before `Client::epochs_kept` says that it, or a greater one, was written down; such a
+    /// publication is refused with `EpochNotKept`. Without it a run that dies in the middle leaves no epoch behind, and the next relies on a
+    /// wall clock that never went back. Default: no.
+    #[must_use]
+    pub fn keep_epochs(mut self, keep: bool) -> Self {
+        self.keep_epochs = keep;
+        self
+    }
+
     /// How often the other side of each link is asked whether it is there, and how long its answer is waited for; two that are missed end
     /// the link. Default 30 s, 1 s to 1 h.
     #[must_use]
@@ -167,6 +178,7 @@ impl ClientConfig {
             ("limits.publish_window", limits.publish_window),
             ("limits.tickets", limits.tickets),
             ("limits.counters", limits.counters),
+            ("limits.open_publishers", limits.open_publishers),
             ("limits.pending_verifications", limits.pending_verifications),
             ("limits.publishers", limits.publishers),
             ("limits.answers", limits.answers),

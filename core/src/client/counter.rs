@@ -29,6 +29,8 @@ pub(super) struct Counters {
     by_use: BTreeMap<u64, Key>,
     uses: u64,
     last_epoch: u64,
+    /// No later run uses an epoch up to this one.
+    kept: u64,
     capacity: usize,
 }
 
@@ -40,18 +42,38 @@ pub(super) struct Number {
 }
 
 impl Counters {
-    pub(super) fn new(last_epoch: u64, capacity: usize) -> Self {
+    /// With `kept`, only epochs up to that one, until [`Counters::keep`] is told of more.
+    pub(super) fn new(last_epoch: u64, kept: Option<u64>, capacity: usize) -> Self {
         Self {
             numberings: BTreeMap::new(),
             by_use: BTreeMap::new(),
             uses: 0,
             last_epoch,
+            kept: kept.unwrap_or(u64::MAX),
             capacity,
         }
     }
 
     pub(super) fn last_epoch(&self) -> u64 {
         self.last_epoch
+    }
+
+    /// No later run will use an epoch up to this one.
+    pub(super) fn keep(&mut self, upto: u64) {
+        self.kept = self.kept.max(upto);
+    }
+
+    /// Whether that number may be used.
+    pub(super) fn is_kept(&self, number: Number) -> bool {
+        number.epoch <= self.kept
+    }
+
+    /// The number for what cannot wait until an epoch is kept: the clock counts only as far as epochs are.
+    pub(super) fn next_kept(&self, wall: WallMs, realm: RealmId, topic: &str) -> Option<Number> {
+        let number = self.next(wall, realm, topic, false);
+        let epoch = number.epoch.min(self.kept);
+        let usable = number.seq > 1 || epoch > self.last_epoch;
+        usable.then_some(Number { epoch, ..number })
     }
 
     /// The number the next publication on this topic would get.
@@ -120,7 +142,7 @@ mod tests {
 
     #[test]
     fn seq_counts_from_one_per_topic_and_none_is_burnt() {
-        let mut counters = Counters::new(0, 10);
+        let mut counters = Counters::new(0, None, 10);
         assert_eq!(publish(&mut counters, 5, "a").seq, 1);
         assert_eq!(counters.next(WallMs::new(6), REALM, "a", false).seq, 2);
         assert_eq!(counters.next(WallMs::new(6), REALM, "a", false).seq, 2);
@@ -142,7 +164,7 @@ mod tests {
 
     #[test]
     fn publications_for_one_are_numbered_in_a_stream_of_their_own() {
-        let mut counters = Counters::new(0, 10);
+        let mut counters = Counters::new(0, None, 10);
         let all = publish(&mut counters, 5, "a");
         let one = counters.next(WallMs::new(5), REALM, "a", true);
         assert_eq!(one.seq, 1);
@@ -151,15 +173,54 @@ mod tests {
 
     #[test]
     fn an_epoch_is_above_every_epoch_before_even_when_the_clock_went_back() {
-        let mut counters = Counters::new(9_000_000, 10);
+        let mut counters = Counters::new(9_000_000, None, 10);
         assert_eq!(publish(&mut counters, 5, "a").epoch, 9_000_001);
         assert_eq!(publish(&mut counters, 5, "b").epoch, 9_000_002);
         assert_eq!(counters.last_epoch(), 9_000_002);
     }
 
     #[test]
+    fn no_epoch_is_used_that_is_not_kept_and_one_that_is_goes_on() {
+        let mut counters = Counters::new(0, Some(0), 10);
+        let first = counters.next(WallMs::new(5), REALM, "a", false);
+        assert!(!counters.is_kept(first));
+        counters.keep(first.epoch);
+        assert!(counters.is_kept(first));
+        publish(&mut counters, 5, "a");
+        assert!(counters.is_kept(counters.next(WallMs::new(9), REALM, "a", false)));
+        assert!(!counters.is_kept(counters.next(WallMs::new(9), REALM, "b", false)));
+        counters.keep(1);
+        assert!(counters.is_kept(first), "what is kept stays kept");
+    }
+
+    #[test]
+    fn what_cannot_wait_takes_an_epoch_that_is_kept_or_none() {
+        let mut counters = Counters::new(0, Some(0), 10);
+        counters.keep(5001);
+        publish(&mut counters, 5, "a");
+        let number = counters.next_kept(WallMs::new(9), REALM, "b").unwrap();
+        assert_eq!(
+            number,
+            Number {
+                epoch: 5001,
+                seq: 1
+            }
+        );
+        counters.commit(REALM, "b", false, number);
+        assert_eq!(counters.next_kept(WallMs::new(9), REALM, "c"), None);
+        let more = counters.next_kept(WallMs::new(9), REALM, "b").unwrap();
+        assert_eq!(
+            more,
+            Number {
+                epoch: 5001,
+                seq: 2
+            }
+        );
+    }
+
+    #[test]
     fn a_counter_that_had_to_be_forgotten_starts_a_new_epoch() {
-        let mut counters = Counters::new(0, 2);
+        let mut counters = Counters::new(0, None, 2);
         publish(&mut counters, 1, "a");
         publish(&mut counters, 2, "b");
         publish(&mut counters, 3, "a");

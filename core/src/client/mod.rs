@@ -11,6 +11,7 @@ mod counter;
 mod lanes;
 mod pool;
 mod publish;
+mod publisher;
 mod questions;
 mod receive;
 mod redial;
@@ -31,6 +32,7 @@ use self::counter::Counters;
 use self::lanes::{LaneKey, LaneSlot, NumberingKey, Topic, Work};
 use self::pool::{Dialled, NodeSide};
 use self::publish::Outgoing;
+use self::publisher::OpenPublisher;
 use self::questions::Questions;
 use self::receive::Hint;
 pub use self::request::{Publish, Sources, Subscribe};
@@ -50,7 +52,7 @@ use crate::side::slept;
 use crate::table::HeapTable;
 use crate::tags::Tags;
 use crate::time::{Instant, Now, WallMs};
-use crate::{LinkId, NodeId, RealmId, SubscriptionId, Ticket};
+use crate::{LinkId, NodeId, PublisherId, RealmId, SubscriptionId, Ticket};
 
 inner_handle!(/** One publisher on one topic in one subscription. */ LaneId);
 inner_handle!(/** A topic somebody was heard on. */ TopicId);
@@ -60,7 +62,7 @@ inner_handle!(/** One (realm, filter) asked of stations. */ WireId);
 ///
 /// Getters: `id`, `last_epoch`, `status`, `subscription`, `memory`, `poll_timeout`. Inputs: `handle_link`, `handle_dial_failed`,
 /// `handle_input`, `handle_written`, `handle_timeout`. Commands, which may refuse and then have changed nothing: `subscribe`, `unsubscribe`,
-/// `publish`, `cancel`, `answer`, `close_link`, `close`. Outputs: `poll_action`, `poll_item`, `poll_transmit`; they take no time and decide
+/// `publish`, `cancel`, `open_publisher`, `end_publisher`, `cancel_publisher`, `epochs_kept`, `answer`, `close_link`, `close`. Outputs: `poll_action`, `poll_item`, `poll_transmit`; they take no time and decide
 /// nothing.
 #[derive(Debug)]
 pub struct Client {
@@ -96,6 +98,9 @@ pub struct Client {
     /// The latest `published_at` of all that were remembered.
     published: WallMs,
     tickets: Arena<Ticket, Outgoing>,
+    /// Publications that lost a link and wait for another, once for each, the oldest first.
+    displaced: VecDeque<Ticket>,
+    open_publishers: Arena<PublisherId, OpenPublisher>,
     counters: Counters,
     timers: BTreeSet<(Instant, Timer)>,
     actions: VecDeque<Action>,
@@ -152,7 +157,13 @@ impl Client {
             readers: Vec::new(),
             published: WallMs::new(0),
             tickets: Arena::default(),
-            counters: Counters::new(config.last_epoch, limits.counters),
+            displaced: VecDeque::new(),
+            open_publishers: Arena::default(),
+            counters: Counters::new(
+                config.last_epoch,
+                config.keep_epochs.then_some(config.last_epoch),
+                limits.counters,
+            ),
             timers: BTreeSet::new(),
             actions: VecDeque::new(),
             held_bytes: 0,
@@ -175,6 +186,12 @@ impl Client {
     /// The greatest epoch it has published under: hand it to [`ClientConfig::last_epoch`] in the next run.
     pub fn last_epoch(&self) -> u64 {
         self.counters.last_epoch()
+    }
+
+    /// No epoch up to this one will be used in a later run, whatever becomes of this one: it was written down. Only a greater one than before
+    /// changes anything. Some more than was asked for saves the writing of each.
+    pub fn epochs_kept(&mut self, upto: u64) {
+        self.counters.keep(upto);
     }
 
     fn profile(&self) -> Profile {

@@ -432,9 +432,7 @@ impl Client {
         for wire in carried.into_values() {
             self.carrier_ended(now, wire, link, reason);
         }
-        for ticket in unanswered.into_values() {
-            self.link_lost(ticket, link);
-        }
+        self.link_lost(link, unanswered);
         true
     }
 

@@ -13,7 +13,7 @@ use crate::inbound::lane::Mode;
 use crate::inbound::stream::OnFull;
 use crate::refusal::Refusal;
 use crate::wire::{self, MAX_TTL_MS, PayloadError};
-use crate::{NodeId, RealmId};
+use crate::{NodeId, PublisherId, RealmId};
 
 /// Who may speak in a subscription. Required; there is no default.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +91,7 @@ pub struct Publish {
     pub(crate) payload: Bytes,
     pub(crate) ttl: Option<Duration>,
     pub(crate) one: bool,
+    pub(crate) publisher: Option<PublisherId>,
 }
 
 impl Publish {
@@ -115,6 +116,7 @@ impl Publish {
             payload: cbor.into(),
             ttl: None,
             one: false,
+            publisher: None,
         }
     }
 
@@ -131,6 +133,13 @@ impl Publish {
     #[must_use]
     pub fn one(mut self) -> Self {
         self.one = true;
+        self
+    }
+
+    /// By a publisher that `Client::open_publisher` opened.
+    #[must_use]
+    pub fn by(mut self, publisher: PublisherId) -> Self {
+        self.publisher = Some(publisher);
         self
     }
 

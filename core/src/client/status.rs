@@ -12,11 +12,12 @@ use crate::error::LinkError;
 use crate::limits::MemoryReport;
 use crate::link::Probes;
 use crate::time::{Duration, Instant, WallMs};
-use crate::{LinkId, NodeId, SubscriptionId};
+use crate::{LinkId, NodeId, SubscriptionId, Ticket};
 
 /// Counters since the node started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
+    pub(super) announcements_dropped: u64,
     pub(super) clock_jumps: u64,
     pub(super) dials_failed: u64,
     pub(super) dropped: u64,
@@ -154,6 +155,7 @@ impl Client {
             dedup_fill: self.dedup.fill(),
             faults: self.faults.clone(),
             counters: alloc::vec![
+                ("announcements_dropped", counts.announcements_dropped),
                 ("clock_jumps", counts.clock_jumps),
                 ("dials_failed", counts.dials_failed),
                 ("dropped", counts.dropped),
@@ -272,8 +274,19 @@ impl Client {
         report.add(
             "tickets",
             self.tickets.len(),
-            limits.tickets,
-            self.tickets.memory(),
+            limits.tickets + limits.open_publishers,
+            self.tickets.memory() + self.displaced.capacity() * size_of::<Ticket>(),
+        );
+        let names: usize = self
+            .open_publishers
+            .iter()
+            .map(|(_, open)| open.memory())
+            .sum();
+        report.add(
+            "open_publishers",
+            self.open_publishers.len(),
+            limits.open_publishers,
+            names + self.open_publishers.memory(),
         );
         report.add(
             "counters",

@@ -202,7 +202,7 @@ impl Client {
         for wire in wires {
             self.ask(now, link, wire);
         }
-        self.place_waiting();
+        self.place_displaced();
     }
 
     /// Ends a subscription: its stream yields what it holds, then `Ended`; after that the handle is dead.

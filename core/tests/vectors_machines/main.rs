@@ -7,6 +7,12 @@ mod flow;
 mod links;
 mod live;
 mod order;
+#[path = "../outcomes/script.rs"]
+mod outcomes;
+#[path = "../outcomes/parts.rs"]
+mod parts;
+#[path = "../outcomes/rig.rs"]
+mod rig;
 mod resume;
 
 use std::collections::BTreeSet;
@@ -16,8 +22,8 @@ use serde_json::{Value as Json, json};
 use tidings::{Duration, Instant, Now, WallMs};
 
 /// The families fed here.
-const TRACES: [&str; 8] = [
-    "backoff", "dedup", "guess", "links", "liveness", "order", "resume", "ring",
+const TRACES: [&str; 9] = [
+    "backoff", "dedup", "guess", "links", "liveness", "order", "outcomes", "resume", "ring",
 ];
 
 fn folder() -> PathBuf {
@@ -148,6 +154,11 @@ fn liveness() {
 #[test]
 fn backoff() {
     run("backoff", live::backoff);
+}
+
+#[test]
+fn outcomes() {
+    run("outcomes", outcomes::feed);
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod handshake;
 mod links;
 mod live;
 mod objects;
+mod outcomes;
 mod resume;
 mod seal;
 mod values;
@@ -36,7 +37,7 @@ type Broken = String;
 type Judge = fn(&Value) -> Result<Judged, Broken>;
 
 /// Everything this build can run.
-const FAMILIES: [(&str, Judge); 20] = [
+const FAMILIES: [(&str, Judge); 21] = [
     ("backoff", live::backoff),
     ("cbor", cbor::judge),
     ("codes", values::codes),
@@ -49,6 +50,7 @@ const FAMILIES: [(&str, Judge); 20] = [
     ("liveness", live::liveness),
     ("objects", objects::objects),
     ("order", flow::order),
+    ("outcomes", outcomes::judge),
     ("positions", values::positions),
     ("publications", objects::publications),
     ("resume", resume::judge),
