@@ -1,7 +1,7 @@
 //! The file a node's secret key lives in.
 //!
 //! Decides: its form (one line: `tidings-key-v1 ed25519 ` and 64 hex digits of the seed), its mode (0600), and that it is never
-//! overwritten; and that the epoch is kept beside it. Leaves to others: what the key signs. Believes: no clock. Bounded by: 256 bytes read.
+//! overwritten; and that its epochs are kept beside it. Leaves to others: what the key signs. Believes: no clock. Bounded by: 256 bytes read.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tidings::NodeId;
 use tidings::crypto::SecretKey;
+use tidings_tokio::EpochFile;
 use zeroize::Zeroizing;
 
 use crate::exit::{Failure, say};
@@ -36,7 +37,7 @@ pub(crate) fn throwaway() -> Result<SecretKey, Failure> {
     Ok(SecretKey::from_seed(*random_seed()?))
 }
 
-/// Makes a key and writes it.
+/// Makes a key and writes it, and beside it that it was never used.
 pub(crate) fn generate(file: &Path) -> Result<SecretKey, Failure> {
     let seed = random_seed()?;
     let shown = file.display();
@@ -58,59 +59,21 @@ pub(crate) fn generate(file: &Path) -> Result<SecretKey, Failure> {
                 "cannot write key file {shown}: {error}. remove it and try again"
             ))
         })?;
+    let epochs = epoch_file(file);
+    EpochFile::create(&epochs).map_err(|error| {
+        Failure::usage(format!(
+            "cannot write {} beside the key: {error}. remove both and try again",
+            epochs.display()
+        ))
+    })?;
     Ok(SecretKey::from_seed(*seed))
 }
 
-/// Where the greatest epoch a key has published under is kept: beside it.
-fn epoch_file(key: &Path) -> PathBuf {
+/// Where the epochs a key has published under are kept: beside it.
+pub(crate) fn epoch_file(key: &Path) -> PathBuf {
     let mut name = key.as_os_str().to_owned();
     name.push(".epoch");
     name.into()
-}
-
-/// The greatest epoch an earlier run published under with this key; 0 when none did.
-pub(crate) fn load_epoch(key: &Path) -> Result<u64, Failure> {
-    let file = epoch_file(key);
-    let text = match std::fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
-        Err(error) => {
-            return Err(Failure::usage(format!(
-                "cannot read {}: {error}. see its owner and mode",
-                file.display()
-            )));
-        }
-    };
-    text.trim()
-        .parse()
-        .ok()
-        .filter(|epoch| *epoch < 1 << 53)
-        .ok_or_else(|| {
-            Failure::usage(format!(
-                "cannot use {}: it holds no epoch. remove it if the clock never ran ahead",
-                file.display()
-            ))
-        })
-}
-
-/// Keeps it for the next run. Another run that ended meanwhile may have used a greater one: that one stays.
-pub(crate) fn save_epoch(key: &Path, epoch: u64) -> Result<(), Failure> {
-    if load_epoch(key)? >= epoch {
-        return Ok(());
-    }
-    let file = epoch_file(key);
-    let mut whole = file.as_os_str().to_owned();
-    whole.push(".new");
-    let whole = PathBuf::from(whole);
-    // Renamed into place, so that a run that dies here leaves the old one.
-    std::fs::write(&whole, format!("{epoch}\n"))
-        .and_then(|()| std::fs::rename(&whole, &file))
-        .map_err(|error| {
-            Failure::usage(format!(
-                "cannot keep the epoch in {}: {error}. make the folder writable",
-                file.display()
-            ))
-        })
 }
 
 fn load(file: &Path) -> Result<SecretKey, Failure> {
@@ -192,21 +155,4 @@ fn unhex(digits: &str) -> Option<Zeroizing<[u8; 32]>> {
         *byte = (value(pair[0])? * 16 + value(pair[1])?) as u8;
     }
     Some(seed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_two_runs_with_one_key_the_greater_epoch_is_kept() {
-        let folder = std::env::temp_dir().join(format!("tidings-epoch-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let key = folder.join("key");
-        for (epoch, kept) in [(5, 5), (9, 9), (7, 9)] {
-            save_epoch(&key, epoch).unwrap();
-            assert_eq!(load_epoch(&key).unwrap(), kept);
-        }
-        std::fs::remove_dir_all(&folder).unwrap();
-    }
 }

@@ -49,18 +49,25 @@ fn patient(builder: NodeBuilder) -> NodeBuilder {
     builder.limits(limits).order_timeout(ORDER_TIMEOUT)
 }
 
-/// A node that dials the stations of the command line.
-pub(crate) fn start(args: &NodeArgs) -> Result<Node, Failure> {
+/// A node that dials the stations of the command line. One that publishes with a key that is kept keeps its epochs as well.
+pub(crate) fn start(args: &NodeArgs, publishes: bool) -> Result<Node, Failure> {
     let mut builder = patient(Node::builder(keyfile::load_or_make(args.key.as_deref())?));
     for address in &args.stations {
         builder = builder
             .station(address)
             .map_err(|error| Failure::usage(format!("cannot use station {error}")))?;
     }
-    if let Some(key) = &args.key {
-        builder = builder.last_epoch(keyfile::load_epoch(key)?);
+    let epochs = args.key.as_deref().filter(|_| publishes);
+    let epochs = epochs.map(keyfile::epoch_file);
+    if let Some(file) = &epochs {
+        builder = builder.epoch_file(file);
     }
-    builder.start().map_err(|error| start_failure(&error))
+    builder.start().map_err(|error| match (error, epochs) {
+        (StartError::EpochFile(error), Some(file)) => {
+            Failure::usage(format!("cannot use {}: {error}", file.display()))
+        }
+        (error, _) => start_failure(&error),
+    })
 }
 
 /// A node or a station that did not start, as one line.

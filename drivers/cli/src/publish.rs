@@ -51,7 +51,7 @@ pub(crate) async fn run(args: PubArgs) -> Result<Exit, Failure> {
     }
     let realm = node::realm(args.node.realm.as_deref(), &args.topic)?;
     let input = lines::open(&args.file)?;
-    let node = node::start(&args.node)?;
+    let node = node::start(&args.node, true)?;
     tokio::select! {
         connected = node::connected(&node, &args.node) => connected?,
         _ = tokio::signal::ctrl_c() => {
@@ -76,10 +76,6 @@ pub(crate) async fn run(args: PubArgs) -> Result<Exit, Failure> {
     };
     sender.settle_ready();
     node.close().await;
-    let kept = match &args.node.key {
-        Some(key) if ledger.published.get() > 0 => keyfile::save_epoch(key, node.last_epoch()),
-        _ => Ok(()),
-    };
     let erase = if human::stderr_is_terminal() {
         ERASE
     } else {
@@ -91,7 +87,7 @@ pub(crate) async fn run(args: PubArgs) -> Result<Exit, Failure> {
             "nobody subscribed to some of them when they arrived. start tidings sub first if somebody should",
         );
     }
-    ended.and(kept).map(|()| ledger.exit())
+    ended.map(|()| ledger.exit())
 }
 
 /// What became of this run's publications.
@@ -341,6 +337,13 @@ impl Sender<'_> {
                         format!("line {number}")
                     };
                     let why = match other {
+                        Refusal::EpochNotKept { .. } => match &self.args.node.key {
+                            Some(key) => format!(
+                                "{} cannot be written. see its owner, its mode and its folder",
+                                keyfile::epoch_file(key).display()
+                            ),
+                            None => other.to_string(),
+                        },
                         Refusal::TooLarge { limit } => {
                             format!(
                                 "it is too large, {} bytes are allowed. publish less at once",

@@ -36,7 +36,7 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
     }
     let realm = node::realm(args.node.realm.as_deref(), &args.filter)?;
     let sources = args::sources(&args.from)?;
-    let node = node::start(&args.node)?;
+    let node = node::start(&args.node, false)?;
     let mode = Mode::from(args.mode);
     let request = Subscribe::new(realm, args.filter.as_str(), sources)
         .mode(mode)

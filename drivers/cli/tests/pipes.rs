@@ -295,7 +295,7 @@ fn only_wanted_publishers_are_shown() {
     assert_eq!(code, 0, "{ledger}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "wanted\n");
     assert!(ledger.contains("refused by source 1"), "{ledger}");
-    // The epoch is kept beside the key.
+    // The epoch is kept beside the key, a little more than was used.
     assert!(
         std::fs::read_to_string(key.with_extension("epoch"))
             .unwrap()

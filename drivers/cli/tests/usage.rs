@@ -150,6 +150,9 @@ fn keygen_writes_for_its_owner_alone_and_never_twice() {
     let before = std::fs::read(&file).unwrap();
     refused(&["keygen", name], "never overwritten");
     assert_eq!(std::fs::read(&file).unwrap(), before);
+    // Beside it stands that it was never used.
+    let epochs = std::fs::read_to_string(file.with_extension("epoch")).unwrap();
+    assert_eq!(epochs, "0\n");
     // A station with that key has that id.
     let station = Station::start(&["--key", name]);
     assert!(station.address.contains(stdout(&output).trim()));

@@ -9,6 +9,8 @@ use std::net::SocketAddr;
 
 use tidings::ConfigError;
 
+use crate::EpochFileError;
+
 /// Why a node or a station did not start. Nothing was left running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -22,6 +24,8 @@ pub enum StartError {
     },
     /// A setting contradicts another or itself: correct it.
     Config(ConfigError),
+    /// The file of epochs that was named cannot be used: it says what to do.
+    EpochFile(EpochFileError),
     /// The operating system gave no randomness: nothing is safe without it.
     NoRandomness,
     /// There is no tokio runtime here: call from inside one.
@@ -45,6 +49,7 @@ impl fmt::Display for StartError {
                 write!(f, "cannot listen on {address}: {kind}; choose another address")
             }
             Self::Config(error) => write!(f, "bad setting: {error}"),
+            Self::EpochFile(error) => error.fmt(f),
             Self::NoRandomness => f.write_str(
                 "the operating system gave no randomness: keys and nonces need it, so nothing was started",
             ),
@@ -70,6 +75,12 @@ impl core::error::Error for StartError {}
 impl From<ConfigError> for StartError {
     fn from(error: ConfigError) -> Self {
         Self::Config(error)
+    }
+}
+
+impl From<EpochFileError> for StartError {
+    fn from(error: EpochFileError) -> Self {
+        Self::EpochFile(error)
     }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::Waker;
 use std::thread::JoinHandle;
@@ -25,6 +26,7 @@ use tokio::task::AbortHandle;
 use crate::address::StationAddress;
 use crate::clock::Clock;
 use crate::engine::{After, Engine, Host, Life, Tuning};
+use crate::epoch::EpochFile;
 use crate::verify::{self, Pool};
 use crate::{AddressError, IoCounters, StartError, Subscription, WaitError, random};
 
@@ -170,6 +172,7 @@ pub struct NodeBuilder {
     config: ClientConfig,
     limits: ClientLimits,
     verify_threads: Option<usize>,
+    epoch_file: Option<PathBuf>,
     targets: Vec<Vec<SocketAddr>>,
     tuning: Tuning,
 }
@@ -180,6 +183,7 @@ impl NodeBuilder {
             config: ClientConfig::new(signer).allow_local(true),
             limits: ClientLimits::default(),
             verify_threads: None,
+            epoch_file: None,
             targets: Vec::new(),
             tuning: Tuning::default(),
         }
@@ -217,8 +221,17 @@ impl NodeBuilder {
         self
     }
 
+    /// The file beside the key that remembers under which epochs it has published, made with
+    /// [`EpochFile::create`] when the key is. Nothing is published under an epoch before it is
+    /// written there, by the call that publishes first on a topic, so that the next run goes on
+    /// above it however this one ends and however the clock is set. Default: none.
+    pub fn epoch_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.epoch_file = Some(path.into());
+        self
+    }
+
     /// The greatest epoch this key has published under, as [`Node::last_epoch`] gave it in an
-    /// earlier run. Default 0.
+    /// earlier run, where the application keeps it in its own way. Default 0.
     pub fn last_epoch(mut self, epoch: u64) -> Self {
         self.config = self.config.last_epoch(epoch);
         self
@@ -270,7 +283,11 @@ impl NodeBuilder {
             true => Verification::Asked,
             false => Verification::Here,
         };
-        let config = self.config.verification(verification).limits(self.limits);
+        let mut config = self.config.verification(verification).limits(self.limits);
+        let epochs = self.epoch_file.map(EpochFile::open).transpose()?;
+        if let Some(epochs) = &epochs {
+            config = config.last_epoch(epochs.kept()).keep_epochs(true);
+        }
         let config = config.build()?;
         let (seed, entropy) = random::draw()?;
         let clock = Clock::start();
@@ -294,6 +311,7 @@ impl NodeBuilder {
             shared: Arc::new(Shared {
                 engine,
                 id,
+                epochs,
                 turn: tokio::sync::Mutex::new(()),
             }),
         })
@@ -304,6 +322,7 @@ impl NodeBuilder {
 struct Shared {
     engine: Arc<Engine<NodeHost>>,
     id: NodeId,
+    epochs: Option<EpochFile>,
     /// Publications that wait for room, first come first served.
     turn: tokio::sync::Mutex<()>,
 }
@@ -416,6 +435,10 @@ impl Node {
 
     pub(crate) fn engine(&self) -> &Arc<Engine<NodeHost>> {
         &self.shared.engine
+    }
+
+    pub(crate) fn epochs(&self) -> Option<&EpochFile> {
+        self.shared.epochs.as_ref()
     }
 
     pub(crate) fn turn(&self) -> &tokio::sync::Mutex<()> {

@@ -56,12 +56,30 @@ impl Node {
         }
     }
 
-    /// Publishes without waiting. What becomes of it is the [`Pending`]'s to tell.
+    /// Publishes without waiting, unless it is the first on a topic in this run and the node has an
+    /// epoch file: that is written first. What becomes of it is the [`Pending`]'s to tell.
     ///
     /// # Errors
     /// Refused with the reason and the publication; nothing was published and no number was used.
-    /// After `WouldBlock`, [`Node::ready_to_publish`] says when to try again.
+    /// After `WouldBlock`, [`Node::ready_to_publish`] says when to try again; `EpochNotKept` says
+    /// that the epoch file cannot be written.
     pub fn try_publish(&self, request: Publish) -> Result<Pending, Refused<Publish>> {
+        let refused = match self.publish_now(request) {
+            Ok(pending) => return Ok(pending),
+            Err(refused) => refused,
+        };
+        let Refusal::EpochNotKept { epoch } = refused.reason else {
+            return Err(refused);
+        };
+        let Some(Ok(upto)) = self.epochs().map(|epochs| epochs.keep(epoch)) else {
+            return Err(refused);
+        };
+        self.engine()
+            .with(|state, _| state.host.client.epochs_kept(upto));
+        self.publish_now(refused.request)
+    }
+
+    fn publish_now(&self, request: Publish) -> Result<Pending, Refused<Publish>> {
         let (settle, outcome) = oneshot::channel();
         let ticket = self.engine().with(|state, now| {
             let host = &mut state.host;
