@@ -11,9 +11,9 @@ mod order;
 mod outcomes;
 #[path = "../outcomes/parts.rs"]
 mod parts;
+mod resume;
 #[path = "../outcomes/rig.rs"]
 mod rig;
-mod resume;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

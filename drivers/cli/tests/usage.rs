@@ -198,6 +198,20 @@ fn bad_key_files_are_one_line() {
 }
 
 #[test]
+fn a_key_without_its_epochs_does_not_publish() {
+    let key = key("epochs");
+    let name = key.to_str().unwrap();
+    let epochs = key.with_extension("epoch");
+    std::fs::write(&epochs, "soon\n").unwrap();
+    refused(&["pub", "demo/x", "--key", name], "restore it");
+    std::fs::remove_file(&epochs).unwrap();
+    refused(
+        &["pub", "demo/x", "--key", name],
+        "key.epoch: the epoch file is missing",
+    );
+}
+
+#[test]
 fn help_and_version_are_no_failures() {
     for args in [
         &["--help"][..],
