@@ -5,7 +5,8 @@
 //! [`crate::StationLimits`]; [`Station::memory`] shows every table.
 //!
 //! A publication is verified once, remembered, put into its topic's ring and from there read by every subscription at its own pace:
-//! a link has no queue of events. A reader that is overwritten is told `skipped`, with the exact count.
+//! a link has no queue of events. A reader that is overwritten is told `skipped`, with the exact count. A subscription that comes back with a
+//! position reads on from there, as if it had only been slow, or is told that it cannot.
 
 mod config;
 mod input;
