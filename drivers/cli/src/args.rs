@@ -76,6 +76,9 @@ pub(crate) struct NodeArgs {
     /// How long to wait for a first station
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = human::parse_span)]
     pub(crate) wait: Duration,
+    /// How often a station is asked whether it is there; two missed answers end its link. 1s to 1h
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_probe)]
+    pub(crate) probe: Duration,
 }
 
 #[derive(Debug, Args)]
@@ -86,6 +89,12 @@ pub(crate) struct StationArgs {
     /// The key to be known by; without it a new one for this run
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
+    /// How often each node is asked whether it is there; two missed answers end its link. 1s to 1h
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_probe)]
+    pub(crate) probe: Duration,
+    /// Publications kept of each topic, for readers that are behind or come back
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub(crate) ring: u32,
 }
 
 #[derive(Debug, Args)]
@@ -163,6 +172,14 @@ impl From<Order> for tidings::Mode {
 pub(crate) enum Source {
     Node(NodeId),
     Open,
+}
+
+fn parse_probe(text: &str) -> Result<Duration, String> {
+    let every = human::parse_span(text)?;
+    (Duration::from_secs(1)..=Duration::from_secs(3600))
+        .contains(&every)
+        .then_some(every)
+        .ok_or_else(|| "from 1s to 1h".to_owned())
 }
 
 fn parse_source(text: &str) -> Result<Source, String> {

@@ -69,13 +69,47 @@ pub(crate) fn parse_span(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "at most a year".to_owned())
 }
 
-/// A span as `420 ms` or `12.3 s`.
+/// A span as `420 ms`, `12.3 s`, `2 min 5 s` or `3 h 12 min`.
 pub(crate) fn span(span: Duration) -> String {
-    if span < Duration::from_secs(1) {
-        format!("{} ms", span.as_millis())
-    } else {
-        format!("{:.1} s", span.as_secs_f64())
+    let (seconds, minutes) = (span.as_secs(), span.as_secs() / 60);
+    match seconds {
+        0 => format!("{} ms", span.as_millis()),
+        1..60 => format!("{:.1} s", span.as_secs_f64()),
+        60..3600 => format!("{minutes} min {} s", seconds % 60),
+        _ => format!("{} h {} min", minutes / 60, minutes % 60),
     }
+}
+
+/// Unix milliseconds as a time of the day at `now`, `03:12:07`; with its date when that is another day. In UTC.
+pub(crate) fn clock(millis: u64, now: u64) -> String {
+    let whole = utc(millis);
+    match whole
+        .strip_suffix('Z')
+        .and_then(|whole| whole.split_once(' '))
+    {
+        Some((date, time)) => {
+            let time = time.split('.').next().unwrap_or_default();
+            let today = millis / 86_400_000 == now / 86_400_000;
+            if today {
+                time.to_owned()
+            } else {
+                format!("{date} {time}")
+            }
+        }
+        None => whole,
+    }
+}
+
+/// The host's date, in Unix milliseconds; 0 before 1970.
+#[allow(
+    clippy::disallowed_types,
+    reason = "the command's one place that reads the host's date"
+)]
+pub(crate) fn now() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
 }
 
 /// Text for a terminal: what could steer it is shown instead of sent.
@@ -136,7 +170,20 @@ mod tests {
     }
 
     #[test]
+    fn a_time_of_another_day_has_its_date() {
+        let at = 1_796_000_000_123;
+        assert_eq!(clock(at, at + 1000), "00:53:20");
+        assert_eq!(clock(at, at + 86_400_000), "2026-11-30 00:53:20");
+        assert_eq!(clock(u64::MAX, at), format!("{} ms", u64::MAX));
+    }
+
+    #[test]
     fn spans_have_units() {
+        let shown = [0, 420, 12_345, 125_000, 11_520_000].map(|ms| span(Duration::from_millis(ms)));
+        assert_eq!(
+            shown,
+            ["0 ms", "420 ms", "12.3 s", "2 min 5 s", "3 h 12 min"]
+        );
         assert_eq!(parse_span("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(parse_span("30"), Ok(Duration::from_secs(30)));
         assert_eq!(parse_span("1h"), Ok(Duration::from_secs(3600)));

@@ -18,6 +18,7 @@ mod output;
 mod payload;
 mod publish;
 mod show;
+mod signals;
 mod station;
 mod subscribe;
 

@@ -51,7 +51,8 @@ fn patient(builder: NodeBuilder) -> NodeBuilder {
 
 /// A node that dials the stations of the command line. One that publishes with a key that is kept keeps its epochs as well.
 pub(crate) fn start(args: &NodeArgs, publishes: bool) -> Result<Node, Failure> {
-    let mut builder = patient(Node::builder(keyfile::load_or_make(args.key.as_deref())?));
+    let mut builder =
+        patient(Node::builder(keyfile::load_or_make(args.key.as_deref())?)).probe_every(args.probe);
     for address in &args.stations {
         builder = builder
             .station(address)

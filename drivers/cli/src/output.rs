@@ -21,6 +21,9 @@ pub(crate) struct Output {
     buffer: Vec<u8>,
     sender: mpsc::Sender<Vec<u8>>,
     ended: oneshot::Receiver<io::Result<()>>,
+    /// Standard output, where it is something that can be watched: a file cannot.
+    #[cfg(unix)]
+    pipe: Option<tokio::net::unix::pipe::Sender>,
 }
 
 impl Output {
@@ -44,6 +47,8 @@ impl Output {
             buffer: Vec::with_capacity(FULL),
             sender,
             ended,
+            #[cfg(unix)]
+            pipe: watched().ok(),
         }
     }
 
@@ -66,9 +71,28 @@ impl Output {
         self.sender.send(bytes).await.map_err(|_| Closed)
     }
 
-    /// Waits until standard output takes nothing any more.
+    /// Waits until standard output takes nothing any more: a write failed, or the pipe's reader has left.
     pub(crate) async fn closed(&self) {
-        self.sender.closed().await;
+        tokio::select! {
+            () = self.sender.closed() => {}
+            () = self.reader_left() => {}
+        }
+    }
+
+    #[cfg(unix)]
+    async fn reader_left(&self) {
+        let left = match &self.pipe {
+            Some(pipe) => pipe.ready(tokio::io::Interest::ERROR).await.is_ok(),
+            None => false,
+        };
+        if !left {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    #[cfg(not(unix))]
+    async fn reader_left(&self) {
+        std::future::pending().await
     }
 
     /// Writes the rest and waits until it is taken, at most `patience` when there is one.
@@ -87,4 +111,13 @@ impl Output {
             Some(patience) => tokio::time::timeout(patience, all).await.unwrap_or(Ok(())),
         }
     }
+}
+
+/// A second handle of standard output, for being told that its reader left; nothing is written to it, so that the mode the first one is in
+/// does not matter.
+#[cfg(unix)]
+fn watched() -> io::Result<tokio::net::unix::pipe::Sender> {
+    use std::os::fd::AsFd;
+    let second = io::stdout().as_fd().try_clone_to_owned()?;
+    tokio::net::unix::pipe::Sender::from_file_unchecked(second.into())
 }

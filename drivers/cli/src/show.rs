@@ -1,19 +1,20 @@
 //! How the items of a stream look.
 //!
-//! Decides: one line per item. Leaves to others: what is missing. Believes: the wall times in notices, shown in UTC. Bounded by: one
-//! item at a time.
+//! Decides: one line per item. Leaves to others: what is missing. Believes: the wall times in notices, shown in UTC, and the host's date,
+//! for how long an interruption was. Bounded by: one item at a time.
 //!
 //! Without `--json`: a text as it is (on a terminal, control characters are shown instead of sent), anything else as one line of JSON;
 //! notices go to standard error. A text that holds line breaks spans lines: `--json` and `--raw` are exact.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::time::Duration;
 
 use tidings::{Delivery, Notice, Numbering, WallMs};
 
 use crate::args::SubArgs;
 use crate::exit::say;
-use crate::human::{count, printable, utc};
+use crate::human::{self, clock, count, printable};
 use crate::payload;
 
 /// The form of this run.
@@ -23,6 +24,8 @@ pub(crate) struct Show {
     raw: bool,
     terminal: bool,
     stations: Vec<String>,
+    /// Since when no station carries it.
+    interrupted: Option<WallMs>,
 }
 
 impl Show {
@@ -32,6 +35,7 @@ impl Show {
             raw: args.raw,
             terminal,
             stations: args.node.stations.clone(),
+            interrupted: None,
         }
     }
 
@@ -47,12 +51,13 @@ impl Show {
     }
 
     /// Appends a notice, or says it where people read.
-    pub(crate) fn notice(&self, out: &mut Vec<u8>, notice: &Notice) {
+    pub(crate) fn notice(&mut self, out: &mut Vec<u8>, notice: &Notice) {
         if self.json {
             out.extend_from_slice(self.notice_json(notice).as_bytes());
             out.push(b'\n');
         } else {
-            say(format_args!("{}", printable(&self.notice_line(notice))));
+            let line = self.notice_line(notice, human::now());
+            say(format_args!("{}", printable(&line)));
         }
     }
 
@@ -63,20 +68,18 @@ impl Show {
             .unwrap_or_else(|| format!("station {index}"))
     }
 
-    fn notice_line(&self, notice: &Notice) -> String {
+    /// The line begins with the notice's text, which `tidings explain` knows. `now` is the host's date.
+    fn notice_line(&mut self, notice: &Notice, now: u64) -> String {
         let code = notice.code();
-        let rest = match notice {
+        match notice {
             Notice::Conflict {
                 of,
                 first,
                 last,
                 count: many,
             } => {
-                format!(
-                    "{} not delivered, {} {first} to {last} twice",
-                    count(*many),
-                    numbering(of)
-                )
+                let (many, of) = (count(*many), numbering(of));
+                format!("{code}: {many} not delivered, {of} {first} to {last} twice")
             }
             Notice::Dropped {
                 reason,
@@ -85,17 +88,18 @@ impl Show {
                 from,
                 to,
             } => {
-                let window = window(*from, *to);
-                format!(
-                    "{} of {publishers} publishers, {reason}, {window}",
-                    count(*many)
-                )
+                let (many, window) = (count(*many), window(*from, *to, now));
+                let why = means(reason.text(), reason.explain().means);
+                format!("{code} {window}: {many} of {publishers} publishers ({why})")
             }
-            Notice::Ended { reason } => format!("{reason}"),
+            Notice::Ended { reason } => {
+                format!("{code} ({})", means(reason.text(), reason.explain().means))
+            }
             Notice::Unopened {
                 of, seq, reason, ..
             } => {
-                format!("{} of {}, {reason}", count(*seq), numbering(of))
+                let why = means(reason.text(), reason.explain().means);
+                format!("{code}: {} of {} ({why})", count(*seq), numbering(of))
             }
             Notice::Gap {
                 from,
@@ -103,14 +107,20 @@ impl Show {
                 reason,
                 count: many,
             } => {
-                let many = many.map_or_else(|| "some".to_owned(), count);
-                format!("{many} may be missing, {reason}, {}", window(*from, *to))
+                self.interrupted = None;
+                let many = many.map_or_else(
+                    || "some".to_owned(),
+                    |many| format!("up to {}", count(many)),
+                );
+                let window = window(*from, *to, now);
+                let why = means(reason.text(), reason.explain().means);
+                format!("{code} {window}: {many} may be missing ({why})")
             }
             Notice::Interrupted { from, reason } => {
-                format!(
-                    "no station carries it since {}, {reason}",
-                    utc(from.as_millis())
-                )
+                self.interrupted = Some(*from);
+                let at = clock(from.as_millis(), now);
+                let why = means(reason.text(), reason.explain().means);
+                format!("{code} at {at} UTC ({why})")
             }
             Notice::Lagged {
                 missed,
@@ -120,10 +130,8 @@ impl Show {
                 ..
             } => {
                 let (missed, notices) = (count(*missed), count(*notices));
-                format!(
-                    "{missed} facts and {notices} notices given up, {}",
-                    window(*from, *to)
-                )
+                let window = window(*from, *to, now);
+                format!("{code} {window}: {missed} facts and {notices} notices given up")
             }
             Notice::Restarted { of, greater } => {
                 let which = if *greater {
@@ -131,29 +139,37 @@ impl Show {
                 } else {
                     "an older numbering"
                 };
-                format!("{which}, {}", numbering(of))
+                format!("{code}: {which}, {}", numbering(of))
             }
-            Notice::Resumed { recovered } => format!("all of it, {} recovered", count(*recovered)),
-            Notice::Resynced { of } => format!("earlier numbers unknown, {}", numbering(of)),
+            Notice::Resumed { recovered } => {
+                let after = self.interrupted.take().map_or_else(String::new, |from| {
+                    let lasted = now.saturating_sub(from.as_millis());
+                    format!(" after {}", human::span(Duration::from_millis(lasted)))
+                });
+                format!("{code}{after}: {} recovered", count(*recovered))
+            }
+            Notice::Resynced { of } => {
+                format!("{code}: earlier numbers unknown, {}", numbering(of))
+            }
             Notice::Skipped { of, first, last } if first == last => {
-                format!("number {first} did not come in time, {}", numbering(of))
+                let of = numbering(of);
+                format!("{code}: number {first} did not come in time, {of}")
             }
             Notice::Skipped { of, first, last } => {
-                format!(
-                    "numbers {first} to {last} did not come in time, {}",
-                    numbering(of)
-                )
+                let of = numbering(of);
+                format!("{code}: numbers {first} to {last} did not come in time, {of}")
             }
             Notice::SubscriptionRefused { station, reason } => {
-                format!("{reason} by {}", self.station(station.0))
+                let why = means(reason.text(), reason.explain().means);
+                format!("{code} by {} ({why})", self.station(station.0))
             }
             Notice::TwoCounters { of } => {
-                format!("two processes publish with one key, {}", numbering(of))
+                let of = numbering(of);
+                format!("{code}: two processes publish with one key, {of}")
             }
-            Notice::Warning { table, fill } => format!("{table} is {fill} % full"),
-            _ => "see tidings explain".to_owned(),
-        };
-        format!("{code}: {rest}")
+            Notice::Warning { table, fill } => format!("{code}: {table} is {fill} % full"),
+            _ => format!("{code}: see tidings explain"),
+        }
     }
 
     fn notice_json(&self, notice: &Notice) -> String {
@@ -276,8 +292,17 @@ fn numbering(of: &Numbering) -> String {
     text
 }
 
-fn window(from: WallMs, to: WallMs) -> String {
-    format!("{} to {}", utc(from.as_millis()), utc(to.as_millis()))
+/// A code's text and what it means, without its remarks.
+fn means(text: &str, means: &str) -> String {
+    let short = means.split(';').next().unwrap_or_default();
+    format!("{text}: {short}")
+}
+
+/// `03:12:07–03:12:48 UTC, 41.2 s`.
+fn window(from: WallMs, to: WallMs, now: u64) -> String {
+    let (from, to) = (from.as_millis(), to.as_millis());
+    let lasted = human::span(Duration::from_millis(to.saturating_sub(from)));
+    format!("{}–{} UTC, {lasted}", clock(from, now), clock(to, now))
 }
 
 fn write_fact(out: &mut Vec<u8>, fact: &Delivery) {
@@ -298,4 +323,85 @@ fn write_fact(out: &mut Vec<u8>, fact: &Delivery) {
     out.extend_from_slice(head.as_bytes());
     payload::write_json(out, fact.payload());
     out.write_all(b"}\n").unwrap_or_default();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidings::code::{CloseReason, GapReason};
+
+    const NOON: u64 = 1_796_040_000_000;
+
+    fn show() -> Show {
+        Show {
+            json: false,
+            raw: false,
+            terminal: false,
+            stations: Vec::new(),
+            interrupted: None,
+        }
+    }
+
+    #[test]
+    fn an_interruption_and_its_end_are_said_with_times() {
+        let mut show = show();
+        let interrupted = Notice::Interrupted {
+            from: WallMs::new(NOON),
+            reason: CloseReason::Io,
+        };
+        assert_eq!(
+            show.notice_line(&interrupted, NOON + 3000),
+            "interrupted at 12:00:00 UTC (io: the transport ended without a goodbye)"
+        );
+        let resumed = Notice::Resumed { recovered: 20_512 };
+        assert_eq!(
+            show.notice_line(&resumed, NOON + 41_000),
+            "resumed after 41.0 s: 20,512 recovered"
+        );
+        // Of an earlier run, which this one did not see end.
+        assert_eq!(
+            show.notice_line(&resumed, NOON + 41_000),
+            "resumed: 20,512 recovered"
+        );
+    }
+
+    #[test]
+    fn a_gap_is_said_with_its_window_and_bound() {
+        let gap = |count| Notice::Gap {
+            from: WallMs::new(NOON),
+            to: WallMs::new(NOON + 41_200),
+            reason: GapReason::Expired,
+            count,
+        };
+        let why = "(expired: the station's ring no longer holds what is missing)";
+        assert_eq!(
+            show().notice_line(&gap(Some(20_512)), NOON + 50_000),
+            format!("gap 12:00:00–12:00:41 UTC, 41.2 s: up to 20,512 may be missing {why}")
+        );
+        assert_eq!(
+            show().notice_line(&gap(None), NOON + 50_000),
+            format!("gap 12:00:00–12:00:41 UTC, 41.2 s: some may be missing {why}")
+        );
+        // Read on another day, after a weekend.
+        assert!(
+            show()
+                .notice_line(&gap(None), NOON + 3 * 86_400_000)
+                .contains("2026-11-30 12:00:00–2026-11-30 12:00:41 UTC")
+        );
+    }
+
+    #[test]
+    fn a_gap_in_json_has_codes_and_milliseconds() {
+        let gap = Notice::Gap {
+            from: WallMs::new(NOON),
+            to: WallMs::new(NOON + 41_200),
+            reason: GapReason::StationSkipped,
+            count: Some(3),
+        };
+        let object: serde_json::Value = serde_json::from_str(&show().notice_json(&gap)).unwrap();
+        let expected = serde_json::json!({
+            "notice": "gap", "from": NOON, "to": NOON + 41_200, "reason": "station_skipped", "count": 3
+        });
+        assert_eq!(object, expected);
+    }
 }

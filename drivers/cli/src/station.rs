@@ -2,12 +2,14 @@
 //!
 //! Decides: what is printed. Leaves to others: everything a station does. Believes: no clock. Bounded by: the station's own limits.
 
+use tidings::StationLimits;
 use tidings_tokio::StationServer;
 
 use crate::args::{DEFAULT_LISTEN, StationArgs};
 use crate::exit::{Exit, Failure, print, say};
 use crate::human::count;
 use crate::node::start_failure;
+use crate::signals::Told;
 use crate::{human, keyfile};
 
 /// Runs `tidings station`.
@@ -20,7 +22,11 @@ pub(crate) async fn run(args: StationArgs) -> Result<Exit, Failure> {
                 "cannot listen: {error}. the usual is {DEFAULT_LISTEN}"
             ))
         })?;
+    let mut limits = StationLimits::default();
+    limits.ring_items = usize::try_from(args.ring).unwrap_or(usize::MAX);
     let station = builder
+        .limits(limits)
+        .probe_every(args.probe)
         .start()
         .await
         .map_err(|error| start_failure(&error))?;
@@ -35,30 +41,12 @@ pub(crate) async fn run(args: StationArgs) -> Result<Exit, Failure> {
         station.id(),
         station.local_addr(),
     ))?;
-    ended().await;
+    Told::listen().wait().await;
     say("closing");
     let totals = totals(&station);
     station.drain().await;
     say(totals);
     Ok(Exit::Done)
-}
-
-/// Waits for Ctrl-C, or for being told to end.
-async fn ended() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut told) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = told.recv() => return,
-                _ = tokio::signal::ctrl_c() => return,
-            }
-        }
-    }
-    // Without signals it runs until it is killed.
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
 }
 
 fn totals(station: &StationServer) -> String {

@@ -18,6 +18,7 @@ use crate::audit::Audit;
 use crate::exit::{Exit, Failure, output_failed, say};
 use crate::output::{Closed, Output};
 use crate::show::Show;
+use crate::signals::Told;
 use crate::{keyfile, node};
 
 /// Runs `tidings sub`.
@@ -48,9 +49,10 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
             args.filter
         ))
     })?;
+    let mut told = Told::listen();
     tokio::select! {
         connected = node::connected(&node, &args.node) => connected?,
-        _ = tokio::signal::ctrl_c() => {
+        () = told.wait() => {
             say(Audit::default().close(mode, None).0);
             return Ok(Exit::NoStation);
         }
@@ -69,7 +71,7 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
     let interrupted = tokio::select! {
         // A closed pipe is told by `finish` below.
         _ = reader.read(&mut subscription, &mut out) => false,
-        _ = tokio::signal::ctrl_c() => true,
+        () = told.wait() => true,
     };
     // A pipe nobody reads must not hold up a run that was interrupted.
     let written = out

@@ -156,6 +156,25 @@ fn a_closed_pipe_is_no_failure() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn a_reader_that_left_ends_the_run_though_nothing_comes() {
+    let station = Station::start(&[]);
+    let args = [
+        "sub",
+        "demo/**",
+        "--from",
+        "open",
+        "--station",
+        &station.address,
+    ];
+    let mut subscriber = Subscriber::start(&args, Stdio::piped(), 1);
+    drop(subscriber.process.0.stdout.take());
+    let (code, ledger) = subscriber.end(Duration::from_secs(20));
+    assert_eq!(code, 0, "{ledger}");
+    assert!(ledger.contains("delivered 0"), "{ledger}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn a_full_disk_ends_the_run_with_one_line() {
     let station = Station::start(&[]);
     let full = std::fs::OpenOptions::new()
@@ -308,22 +327,17 @@ fn only_wanted_publishers_are_shown() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_prints_the_ledger() {
+fn an_interrupt_or_being_told_to_end_prints_the_ledger() {
     let station = Station::start(&[]);
-    let (subscriber, _) = subscribe(&[&station], &[]);
-    assert_eq!(publish(&[&station], &[], b"one\ntwo\n").0, 0);
-    std::thread::sleep(Duration::from_millis(300));
-    let id = subscriber.process.0.id().to_string();
-    assert!(
-        std::process::Command::new("kill")
-            .args(["-INT", &id])
-            .status()
-            .unwrap()
-            .success()
-    );
-    let (code, ledger) = subscriber.end(LONG);
-    assert_eq!(code, 0, "{ledger}");
-    assert!(ledger.contains("delivered 2"), "{ledger}");
+    for signal in ["-INT", "-TERM"] {
+        let (subscriber, _) = subscribe(&[&station], &[]);
+        assert_eq!(publish(&[&station], &[], b"one\ntwo\n").0, 0);
+        std::thread::sleep(Duration::from_millis(300));
+        subscriber.process.signal(signal);
+        let (code, ledger) = subscriber.end(LONG);
+        assert_eq!(code, 0, "{ledger}");
+        assert!(ledger.contains("delivered 2"), "{ledger}");
+    }
 }
 
 #[cfg(unix)]
@@ -337,11 +351,7 @@ fn an_interrupt_before_a_station_answered_prints_the_ledger() {
         let mut command = tidings(&[args, &far].concat());
         let mut process = Running::start(command.stderr(std::process::Stdio::piped()));
         std::thread::sleep(Duration::from_millis(500));
-        let id = process.0.id().to_string();
-        let sent = std::process::Command::new("kill")
-            .args(["-INT", &id])
-            .status();
-        assert!(sent.unwrap().success());
+        process.signal("-INT");
         assert_eq!(process.wait(LONG), 3, "{args:?}");
         let mut said = String::new();
         let mut stderr = process.0.stderr.take().unwrap();

@@ -41,6 +41,12 @@ fn bad_flags_are_one_line() {
         &["sub", "demo/**", "--from", "open", "--count", "0"],
         "--count",
     );
+    refused(
+        &["sub", "demo/**", "--from", "open", "--probe", "10ms"],
+        "from 1s to 1h",
+    );
+    refused(&["station", "--probe", "2h"], "from 1s to 1h");
+    refused(&["station", "--ring", "0"], "--ring");
     refused(&["pub", "demo/x", "--json", "--raw"], "--raw");
     refused(&["pub", "demo/x", "--rate", "0"], "--rate");
     refused(&["pub", "demo/x", "--ttl", "2h"], "one hour");

@@ -45,6 +45,14 @@ impl Running {
         Self(command.spawn().unwrap())
     }
 
+    /// Sends it a signal, such as `-STOP`.
+    #[cfg(unix)]
+    pub(crate) fn signal(&self, signal: &str) {
+        let id = self.0.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status();
+        assert!(sent.unwrap().success(), "{signal}");
+    }
+
     /// Waits for its end.
     pub(crate) fn wait(&mut self, within: Duration) -> i32 {
         let deadline = Instant::now() + within;
