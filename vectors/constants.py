@@ -101,7 +101,7 @@ class K:
     outcome_order = "unknown refused no_subscriber routed"
     outcome_taken = "no_subscriber routed"
 
-    # Machines: dedup, order, guess, ring, resume.
+    # Machines: dedup, order, guess, ring, resume, continuity.
     dedup_half = 2
     dedup_quarter = 4
     order_join_ms = 300_000
@@ -115,3 +115,5 @@ class K:
     resume_linger_ms = 120_000
     resume_end_takes = 1
     resume_oldest = 1
+    continuity_linger_ms = 120_000
+    continuity_grace_ms = 30_000

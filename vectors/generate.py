@@ -2,6 +2,7 @@
 """Writes every family of vectors, and the worked bytes of WIRE.md section 12. Running it twice changes nothing."""
 
 import gen_cbor
+import gen_continuity
 import gen_flow
 import gen_frames
 import gen_handshake
@@ -35,6 +36,7 @@ FAMILIES = (
     gen_flow.guess,
     gen_flow.ring,
     gen_resume.resume,
+    gen_continuity.family,
     gen_rfc.rfc8032,
     gen_rfc.rfc8949,
 )

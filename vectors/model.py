@@ -4,6 +4,7 @@ An outcome is {"expect": …} or {"refuse": reason, …}. Plain lists and linear
 """
 
 import ed25519
+import model_continuity
 import model_flow
 import model_resume
 import model_frames as frames
@@ -153,7 +154,7 @@ def codes(entry):
     raise Refused("not_in_the_table")
 
 
-TRACES = {"dedup": model_flow.Dedup, "order": model_flow.Order, "guess": model_flow.Guess, "ring": model_flow.Ring, "resume": model_resume.Resume, "liveness": model_links.Liveness, "backoff": model_links.Backoff, "outcomes": model_outcomes.Outcomes}
+TRACES = {"dedup": model_flow.Dedup, "order": model_flow.Order, "guess": model_flow.Guess, "ring": model_flow.Ring, "resume": model_resume.Resume, "liveness": model_links.Liveness, "backoff": model_links.Backoff, "outcomes": model_outcomes.Outcomes, "continuity": model_continuity.Continuity}
 
 FAMILIES = {
     "cbor": cbor,

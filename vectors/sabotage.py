@@ -9,7 +9,7 @@ import model_wire
 from constants import K
 
 # Families that answer quickly stand first.
-ORDER = ("ids", "positions", "topics", "links", "frames", "dedup", "order", "guess", "ring", "resume", "liveness", "backoff", "outcomes", "codes", "seal", "handshake", "objects", "publications", "cbor")
+ORDER = ("ids", "positions", "topics", "links", "frames", "dedup", "order", "guess", "ring", "continuity", "resume", "liveness", "backoff", "outcomes", "codes", "seal", "handshake", "objects", "publications", "cbor")
 
 # The inputs of traces that are constants of an implementation: family, key of `config`.
 CONFIG = (
@@ -27,6 +27,7 @@ CONFIG = (
     ("backoff", "station"),
     ("resume", "items"),
     ("resume", "bytes"),
+    ("continuity", "slots"),
 )
 
 

@@ -3,6 +3,7 @@
 //! Decides: nothing itself; each machine here is one step of the way and usable alone. Leaves to others: their order (the client).
 //! Believes: what each machine says. Bounded by: the storage each machine owns.
 
+pub mod continuity;
 pub mod dedup;
 pub mod episode;
 pub mod guess;

@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod continuity;
 mod flow;
 mod links;
 mod live;
@@ -22,8 +23,8 @@ use serde_json::{Value as Json, json};
 use tidings::{Duration, Instant, Now, WallMs};
 
 /// The families fed here.
-const TRACES: [&str; 9] = [
-    "backoff", "dedup", "guess", "links", "liveness", "order", "outcomes", "resume", "ring",
+const TRACES: [&str; 10] = [
+    "backoff", "continuity", "dedup", "guess", "links", "liveness", "order", "outcomes", "resume", "ring",
 ];
 
 fn folder() -> PathBuf {
@@ -164,6 +165,11 @@ fn outcomes() {
 #[test]
 fn resume() {
     run("resume", resume::feed);
+}
+
+#[test]
+fn continuity() {
+    run("continuity", continuity::feed);
 }
 
 #[test]
