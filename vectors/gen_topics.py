@@ -208,7 +208,8 @@ def positions():
     f = Family("positions", "WIRE.md section 11: committed positions.")
     lane = {"seq": 5, "epoch": EPOCH, "topic": "a/b", "publisher": min(ALICE.id, BOB.id)}
     second = {**lane, "publisher": max(ALICE.id, BOB.id)}
-    station = {"station": min(STATION.id, OTHER.id), "position": {"run": bytes(range(8)), "offset": 9}}
+    place = {"run": bytes(range(8)), "offset": 9}
+    station = {"from": EPOCH // 1000, "mesh": bytes(range(32)), "station": min(STATION.id, OTHER.id), "position": place}
     other = {**station, "station": max(STATION.id, OTHER.id)}
     body = {"lanes": [lane], "stations": [station], "version": 1}
 
@@ -252,9 +253,16 @@ def positions():
         ("run_short", {"position": {"run": bytes(7), "offset": 1}}),
         ("offset_2_53", {"position": {"run": bytes(8), "offset": 2**53}}),
         ("position_empty", {"position": {}}),
+        ("from_negative", {"from": -1}),
+        ("from_2_53", {"from": 2**53}),
+        ("from_text", {"from": "1"}),
+        ("mesh_short", {"mesh": bytes(31)}),
+        ("mesh_text", {"mesh": "m"}),
         ("with_more", {"x": 1}),
     ):
         no(f"station_{name}", "bad_field", stations=[{**station, **change}])
+    for key in station:
+        no(f"station_without_{key}", "bad_field", stations=[{k: v for k, v in station.items() if k != key}])
     no("lanes_a_map", "bad_field", lanes={})
     no("stations_text", "bad_field", stations="x")
     no("lane_a_number", "bad_field", lanes=[1])

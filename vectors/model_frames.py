@@ -448,7 +448,9 @@ def is_lane(value):
 def is_station(value):
     return (
         type(value) is dict
-        and set(value) == {"station", "position"}
+        and set(value) == {"from", "mesh", "station", "position"}
+        and is_uint(value["from"])
+        and is_bytes(value["mesh"], K.mesh_bytes)
         and is_bytes(value["station"], K.id_bytes)
         and is_position(value["position"])
     )

@@ -1,7 +1,7 @@
 //! What a machine asks of its driver, apart from data.
 //!
 //! Decides: nothing. Leaves to others: doing it. Believes: deadlines are monotonic. Bounded by: at most one outstanding `Ready` per
-//! link and per stream, one `Settle` per ticket, one `Dial` per station, `Limits::pending_verifications` questions.
+//! link and per stream, one `Settle` per ticket, one `Dial` per station, one `Report` per name and 10 s, `Limits::pending_verifications` questions.
 
 use alloc::sync::Arc;
 
@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use crate::code::{CloseReason, OutcomeCode, PublishRefusal};
 use crate::crypto::Profile;
+use crate::diagnostic::Diagnostic;
 use crate::time::Instant;
 use crate::wire::{Object, object::PUBLICATION_LABEL};
 use crate::{AskId, LinkId, SubscriptionId, Ticket};
@@ -51,6 +52,8 @@ pub enum Action {
     },
     /// There is something to send or to read. Raised once, and again only after it was drained.
     Ready(Ready),
+    /// Something worth a line in a log, by name. The first of a name at once, then a count per 10 s.
+    Report(Diagnostic),
     /// What became of a publication. Said once.
     Settle {
         /// Which publication.

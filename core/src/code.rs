@@ -236,6 +236,24 @@ closed_set! {
     }
 }
 
+closed_set! {
+    /// What a node reports of itself (WIRE.md 10.14).
+    DiagnosticCode {
+        ConnectFailed = 1, "connect_failed", "a station could not be reached; local only", "check its address and the network";
+        LinkDown = 2, "link_down", "a link that was up has ended; local only", "see its reason";
+        HandshakeFailed = 3, "handshake_failed", "a link ended before its handshake was over; local only", "see its reason";
+        LivenessLost = 4, "liveness_lost", "a link was given up because its station did not answer; local only", "see whether the station runs";
+        ProtocolError = 5, "protocol_error", "a link ended for a fault of one of the two sides; local only", "report it: one of the two implementations is wrong";
+        RegistrationRefused = 6, "registration_refused", "a station refused a subscription or withdrew it; local only", "see its reason";
+        DeliveryInterrupted = 7, "delivery_interrupted", "no station carries a subscription; local only", "wait for `delivery_resumed` or `delivery_gap`";
+        DeliveryResumed = 8, "delivery_resumed", "a station carries it again and replays what was missed; local only", "nothing";
+        DeliveryGap = 9, "delivery_gap", "publications of a window may be missing; local only", "resync";
+        FactsDropped = 10, "facts_dropped", "a bound or a budget dropped facts; local only", "see its reason";
+        EventUnopened = 11, "event_unopened", "a sealed fact could not be opened; local only", "see its reason";
+        ClockJumped = 12, "clock_jumped", "the clocks disagree: this side slept, or the wall was set; local only", "nothing, or see what sets the clock";
+    }
+}
+
 /// Every code of every set: what `tidings explain CODE` searches.
 pub fn all() -> impl Iterator<Item = Explained> {
     core::iter::empty()
@@ -252,4 +270,5 @@ pub fn all() -> impl Iterator<Item = Explained> {
         .chain(EndReason::ALL.iter().map(|code| code.explain()))
         .chain(ObjectFault::ALL.iter().map(|code| code.explain()))
         .chain(UnopenedReason::ALL.iter().map(|code| code.explain()))
+        .chain(DiagnosticCode::ALL.iter().map(|code| code.explain()))
 }

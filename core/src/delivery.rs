@@ -28,6 +28,8 @@ pub struct Delivery {
     anycast: bool,
     via: Via,
     pub(crate) late: bool,
+    /// Its place in the stream that handed it out.
+    pub(crate) place: u64,
     /// The key it is sealed under, if it is: it is no delivery yet.
     pub(crate) sealed_under: Option<[u8; 8]>,
 }
@@ -61,6 +63,7 @@ impl Delivery {
             anycast: publication.one,
             via,
             late: false,
+            place: 0,
             sealed_under,
             bytes: Arc::from(bytes),
         }

@@ -171,6 +171,8 @@ mod counters;
 pub mod crypto;
 #[cfg(feature = "alloc")]
 mod delivery;
+#[cfg(feature = "alloc")]
+pub mod diagnostic;
 mod error;
 #[cfg(feature = "alloc")]
 mod filters;

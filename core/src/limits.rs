@@ -95,7 +95,13 @@ impl ClientLimits {
             .saturating_add(self.queue_capacity.max(256));
         // `held_bytes` counts an item's own weight, and a notice's, when it is in a stream, where it cannot be refused any more.
         let weight = 256 + TOPIC;
-        let subscription = sum(&[(1, 4096), (items, 384 + weight), (self.lanes, 16)]);
+        let subscription = sum(&[
+            (1, 4096),
+            (items, 384 + weight),
+            (self.lanes, 16),
+            // A carrier, a position and an answer that is waited for.
+            (self.links, 1024),
+        ]);
         // Two epochs, each with its places.
         let places = self.order_max_buffer.saturating_add(2).saturating_mul(2);
         let lane = sum(&[(1, 4096 + TOPIC), (places, 768)]);

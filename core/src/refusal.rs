@@ -113,6 +113,10 @@ impl core::error::Error for Refusal {}
 pub enum Misuse {
     /// That handle is of something that has ended, or of another machine.
     DeadHandle,
+    /// A fact that is not the last one its stream handed out, or a stream that has to say first that it lagged.
+    NotCommittable,
+    /// A subscription that was made without `committing` or `resume_from`.
+    NotCommitting,
     /// A link over a local transport, which the configuration does not allow (`allow_local`).
     LocalNotAllowed,
     /// That link event is not for this machine, or names a station that was not dialled.
@@ -125,6 +129,10 @@ impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::DeadHandle => "that handle has ended",
+            Self::NotCommittable => {
+                "not the last fact that was handed out, or the stream lagged since"
+            }
+            Self::NotCommitting => "that subscription was made without committing",
             Self::LocalNotAllowed => "local links are not allowed by the configuration",
             Self::NotDialled => "that station was not dialled",
             Self::TooManyLinks => "too many links",

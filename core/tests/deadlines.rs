@@ -188,14 +188,18 @@ fn a_station_that_went_is_dialled_again_with_growing_waits_up_to_thirty_seconds(
     mute.client.handle_link(mute.now, down).expect("it lives");
     let mut waits = Vec::new();
     for _ in 0..40 {
-        let at = mute.client.poll_timeout().expect("it will be dialled");
-        let wait = at.saturating_since(mute.now.mono);
-        waits.push(wait);
-        mute.wait(wait);
-        let dials = std::iter::from_fn(|| mute.client.poll_action())
-            .filter(|action| matches!(action, Action::Dial { .. }))
-            .count();
+        let began = mute.now.mono;
+        let mut dials = 0;
+        // Between two dials what was counted of the failures is reported.
+        while dials == 0 {
+            let at = mute.client.poll_timeout().expect("it will be dialled");
+            mute.wait(at.saturating_since(mute.now.mono));
+            dials = std::iter::from_fn(|| mute.client.poll_action())
+                .filter(|action| matches!(action, Action::Dial { .. }))
+                .count();
+        }
         assert_eq!(dials, 1);
+        waits.push(mute.now.mono.saturating_since(began));
         mute.client
             .handle_dial_failed(mute.now, StationRef(0))
             .expect("it was dialled");

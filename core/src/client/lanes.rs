@@ -159,6 +159,14 @@ impl LaneSlot {
         }
     }
 
+    /// As `Lane::edges`.
+    pub(super) fn edges(&self) -> [Option<(u64, u64)>; 2] {
+        match &self.kept {
+            Kept::Folded(folded) => [Some(folded.edge()), None],
+            Kept::Whole(work) => work.lane.edges(),
+        }
+    }
+
     /// There is something to hand out.
     pub(super) fn is_ready(&self) -> bool {
         self.whole().is_some_and(|work| work.lane.is_ready())
@@ -331,6 +339,7 @@ impl Client {
         let known = near.filter(is_it);
         if let Some(id) = known.or_else(|| self.lane_index.get(&key).copied()) {
             self.unfold(now, id);
+            self.hold_lane(now, id);
             return Some(id);
         }
         let base = self.lane_base();
@@ -360,8 +369,18 @@ impl Client {
                     work.lane.wake(now, rest);
                 }
             }
-            None => topic.uses += 1,
+            None => {
+                topic.uses += 1;
+                let work = self.lanes.get_mut(id).and_then(LaneSlot::work);
+                if let (Some(commits), Some(work)) = (&mut found.commits, work) {
+                    for (epoch, seq) in commits.take(&key.publisher, &topic.name) {
+                        let begun = work.lane.resume(epoch, seq);
+                        debug_assert!(begun, "a lane has two places, and is new");
+                    }
+                }
+            }
         }
+        self.hold_lane(now, id);
         Some(id)
     }
 
@@ -402,14 +421,16 @@ impl Client {
         let Some(slot) = self.lanes.get_mut(id) else {
             return;
         };
-        let publisher = slot.key.publisher;
+        let (publisher, subscription) = (slot.key.publisher, slot.subscription);
         if let Some(work) = slot.work()
             && work.held_bytes != work.accounted
         {
             let before = core::mem::replace(&mut work.accounted, work.held_bytes);
             let after = work.held_bytes;
             self.account(publisher, before, after);
+            self.account_stream(subscription, before, after);
         }
+        self.mark_now_and_then(subscription);
         let Some(slot) = self.lanes.get_mut(id) else {
             return;
         };
@@ -505,6 +526,7 @@ impl Client {
         if let Some(work) = slot.whole() {
             self.held_bytes -= work.held_bytes;
             self.account(slot.key.publisher, work.accounted, 0);
+            self.account_stream(slot.subscription, work.accounted, 0);
         }
         self.disarm(slot.armed, Timer::Lane(id));
         if let Some(found) = self.subscriptions.get_mut(slot.subscription) {

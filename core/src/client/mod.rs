@@ -6,6 +6,8 @@
 //! every table.
 
 mod asked;
+mod carriers;
+mod commit;
 mod config;
 mod counter;
 mod lanes;
@@ -42,12 +44,14 @@ use self::subscriptions::Wire;
 use self::timers::Timer;
 use crate::action::{Action, Ready};
 use crate::arena::{Arena, inner_handle};
+use crate::code::DiagnosticCode;
 use crate::counters::FaultCounts;
 use crate::crypto::Profile;
+use crate::diagnostic::Diagnostics;
 use crate::inbound::dedup::{self, HeapDedup};
 use crate::inbound::lane::Resting;
 use crate::publishers::Publishers;
-use crate::rng::{Entropy, Seed};
+use crate::rng::{Entropy, Rng, Seed};
 use crate::side::slept;
 use crate::table::HeapTable;
 use crate::tags::Tags;
@@ -69,6 +73,8 @@ pub struct Client {
     config: ClientConfig,
     id: NodeId,
     entropy: Entropy,
+    /// For stations that refused a subscription.
+    asking: Rng,
     now: Now,
     closed: bool,
     stations: Vec<Dialled>,
@@ -112,6 +118,12 @@ pub struct Client {
     counts: status::Counts,
     dedup_warned: bool,
     sweeping: bool,
+    /// The last moment before this side slept last, and the first after it.
+    slept: Option<(Now, Now)>,
+    /// Whether a station replays to any subscription.
+    replays: bool,
+    diagnostics: Diagnostics,
+    report_at: Option<Instant>,
 }
 
 impl Client {
@@ -135,6 +147,7 @@ impl Client {
         let mut client = Self {
             id: NodeId::of_key(profile.name(), &signer.public_key()),
             entropy,
+            asking: seed.fork("asking"),
             now,
             closed: false,
             stations,
@@ -172,6 +185,10 @@ impl Client {
             counts: status::Counts::default(),
             dedup_warned: false,
             sweeping: false,
+            slept: None,
+            replays: false,
+            diagnostics: Diagnostics::default(),
+            report_at: None,
             config,
         };
         client.dial_all();
@@ -206,6 +223,11 @@ impl Client {
         }
         self.now = Now::new(now.mono.max(before.mono), now.wall);
         if slept(before, self.now, || self.poll_timeout()) {
+            // A wall that was set back is no sleep.
+            if self.now.wall > before.wall {
+                self.slept = Some((before, self.now));
+            }
+            self.report(DiagnosticCode::ClockJumped, None, "");
             self.suspect_all(self.now);
         }
         self.now

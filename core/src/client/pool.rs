@@ -13,7 +13,7 @@ use super::redial::Redial;
 use super::timers::Timer;
 use super::{Client, WireId};
 use crate::action::{Action, Intake, LinkEvent, Ready, StationRef, Transmit};
-use crate::code::{CloseReason, HandshakeRefusal};
+use crate::code::{CloseReason, DiagnosticCode, HandshakeRefusal};
 use crate::error::LinkError;
 use crate::link::{Binding, Link, LinkSettings, Step};
 use crate::refusal::Misuse;
@@ -170,6 +170,7 @@ impl Client {
             return Err(Misuse::NotDialled);
         }
         self.counts.dials_failed += 1;
+        self.report(DiagnosticCode::ConnectFailed, Some(station), "");
         self.dial_later(now, station, false);
         Ok(())
     }
@@ -419,6 +420,17 @@ impl Client {
         if side.base.is_closed() {
             return false;
         }
+        let code = match reason {
+            _ if !side.is_live() => DiagnosticCode::HandshakeFailed,
+            CloseReason::LivenessLost => DiagnosticCode::LivenessLost,
+            CloseReason::ProtocolError => DiagnosticCode::ProtocolError,
+            _ => DiagnosticCode::LinkDown,
+        };
+        let why = side
+            .base
+            .link
+            .error()
+            .map_or_else(|| reason.text(), LinkError::text);
         let armed = side.base.end(reason, detail);
         side.queue.clear();
         side.marks.clear();
@@ -428,6 +440,9 @@ impl Client {
         self.disarm(armed, Timer::Link(link));
         if let Some(dialled) = self.stations.get_mut(usize::from(station.0)) {
             dialled.last_end = Some(reason);
+        }
+        if !self.closed {
+            self.report(code, Some(station), why);
         }
         for wire in carried.into_values() {
             self.carrier_ended(now, wire, link, reason);

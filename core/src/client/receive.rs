@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use super::lanes::{LaneKey, LaneSlot, NumberingKey};
 use super::streams::Subscription;
 use super::{Client, LaneId, TopicId, Verification, WireId};
-use crate::code::{DropReason, ObjectFault};
+use crate::code::{DiagnosticCode, DropReason, ObjectFault, UnopenedReason};
 use crate::delivery::Delivery;
 use crate::error::LinkError;
 use crate::inbound::dedup::{EntryRef, Full, NewEntry, SignatureKey};
@@ -25,6 +25,16 @@ use crate::{LinkId, PublicationHash, SubscriptionId};
 const MAKE_ROOM: usize = 4096;
 /// At this fill of the memory, in percent, readers are warned once.
 const WARN_AT: u8 = 80;
+
+/// How a publication came.
+#[derive(Clone, Copy, Debug)]
+struct From {
+    via: Via,
+    /// Whose event it was.
+    wire: WireId,
+    /// It belongs to a station's replay.
+    replayed: bool,
+}
 
 /// What is found by looking a publication up.
 #[derive(Clone, Copy)]
@@ -53,8 +63,7 @@ pub(super) struct Arrived {
     pub(super) delivery: Delivery,
     pub(super) hash: PublicationHash,
     pub(super) signature: SignatureKey,
-    /// Whose event it was.
-    wire: WireId,
+    from: From,
     /// Its topic's place, if somebody had been heard on it.
     pub(super) topic: Option<TopicId>,
     hint: Option<Hint>,
@@ -73,13 +82,16 @@ impl Client {
             return Ok(());
         };
         // A position is moved by its own reader only, by duplicates and refusals as well.
-        let Some(carrier) = self.carrier_mut(wire, link) else {
+        let Some(replayed) = self.moved(now, wire, link, event.offset) else {
             // Asked for and not accepted yet: nothing is promised before that.
             self.faults.add(ObjectFault::Unmatched);
             return Ok(());
         };
-        carrier.position.offset = carrier.position.offset.max(event.offset);
-        let from = (event.via, wire);
+        let from = From {
+            via: event.via,
+            wire,
+            replayed,
+        };
         if let Err(fault) = object.and_then(|object| self.receive(now, &object, from)) {
             self.faults.add(fault);
         }
@@ -87,12 +99,7 @@ impl Client {
     }
 
     /// A copy of what is known needs no other look: its signature gives it away, or its hash.
-    fn receive(
-        &mut self,
-        now: Now,
-        object: &Object<'_>,
-        from: (Via, WireId),
-    ) -> Result<(), ObjectFault> {
+    fn receive(&mut self, now: Now, object: &Object<'_>, from: From) -> Result<(), ObjectFault> {
         let (key, signature) = object.key_and_signature()?;
         // By the key as carried, which has one id and stands before `tbs`.
         let signature = self.dedup.signature_key(key, signature);
@@ -163,7 +170,7 @@ impl Client {
         now: Now,
         publication: &Publication<'_>,
         seen: &Seen,
-        (via, wire): (Via, WireId),
+        from: From,
         readers: &mut Vec<SubscriptionId>,
     ) -> Result<(), ObjectFault> {
         let Seen { topic, .. } = *seen;
@@ -205,12 +212,12 @@ impl Client {
         {
             return Ok(());
         }
-        let delivery = Delivery::copied(publication, via);
+        let delivery = Delivery::copied(publication, from.via);
         let arrived = Arrived {
             delivery,
             hash: seen.hash,
             signature: seen.signature,
-            wire,
+            from,
             topic,
             hint: seen.hint,
         };
@@ -270,7 +277,7 @@ impl Client {
         let delivery = &arrived.delivery;
         let one;
         let readers = if delivery.anycast() {
-            one = self.one_reader(arrived.wire, readers);
+            one = self.one_reader(arrived.from.wire, readers);
             one.as_slice()
         } else {
             readers
@@ -307,7 +314,12 @@ impl Client {
         topic: TopicId,
         readers: &[SubscriptionId],
     ) {
-        let Arrived { delivery, hash, .. } = arrived;
+        let Arrived {
+            delivery,
+            hash,
+            from,
+            ..
+        } = arrived;
         let hint = arrived.hint;
         let epoch = delivery.epoch().unwrap_or(0);
         let numbering = NumberingKey {
@@ -342,11 +354,15 @@ impl Client {
         self.published = self.published.max(delivery.published_at());
         self.warn_when_nearly_full();
         self.arm_sweep(now);
+        if delivery.sealed_under.is_some() {
+            let reason = UnopenedReason::NoGroup.text();
+            self.report(DiagnosticCode::EventUnopened, None, reason);
+        }
         let offer = Offer {
             epoch,
             seq,
             until,
-            replayed: false,
+            replayed: from.replayed,
             anycast: delivery.anycast(),
             copy_possible,
         };

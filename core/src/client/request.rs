@@ -3,6 +3,7 @@
 //! Decides: nothing; `subscribe` and `publish` judge. Leaves to others: everything. Believes: no
 //! clock. Bounded by: the wire's sizes.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -12,7 +13,7 @@ use bytes::Bytes;
 use crate::inbound::lane::Mode;
 use crate::inbound::stream::OnFull;
 use crate::refusal::Refusal;
-use crate::wire::{self, MAX_TTL_MS, PayloadError};
+use crate::wire::{self, MAX_TTL_MS, PayloadError, Positions, PositionsFault};
 use crate::{NodeId, PublisherId, RealmId};
 
 /// Who may speak in a subscription. Required; there is no default.
@@ -35,6 +36,8 @@ pub struct Subscribe {
     pub(crate) on_full: OnFull,
     pub(crate) queue_capacity: Option<usize>,
     pub(crate) sparse: Vec<NodeId>,
+    /// What an earlier run committed; empty for one that only commits.
+    pub(crate) resume: Option<Box<Positions>>,
 }
 
 impl Subscribe {
@@ -49,6 +52,7 @@ impl Subscribe {
             on_full: OnFull::default(),
             queue_capacity: None,
             sparse: Vec::new(),
+            resume: None,
         }
     }
 
@@ -72,6 +76,23 @@ impl Subscribe {
     pub fn queue_capacity(mut self, items: usize) -> Self {
         self.queue_capacity = Some(items.max(1));
         self
+    }
+
+    /// Keeps what [`crate::Client::commit`] hands out. Default: not.
+    #[must_use]
+    pub fn committing(mut self) -> Self {
+        self.resume.get_or_insert_default();
+        self
+    }
+
+    /// Goes on where an earlier run committed, and commits. What that run was given is not given again, and its stations replay what
+    /// it missed: the first acceptance is told as after an interruption. Sixteen stations' positions are used.
+    ///
+    /// # Errors
+    /// When these are no bytes of [`crate::Client::commit`].
+    pub fn resume_from(mut self, bytes: &[u8]) -> Result<Self, PositionsFault> {
+        self.resume = Some(Box::new(Positions::decode(bytes)?));
+        Ok(self)
     }
 
     /// Publishers without epochs whose numbers rise but are not contiguous: reordered within the

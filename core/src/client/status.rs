@@ -5,13 +5,14 @@
 use alloc::vec::Vec;
 
 use super::Client;
-use crate::action::StationRef;
-use crate::code::{CloseReason, SubscribeRefusal};
+use super::timers::Timer;
+use crate::action::{Action, StationRef};
+use crate::code::{CloseReason, DiagnosticCode, SubscribeRefusal};
 use crate::counters::FaultCounts;
 use crate::error::LinkError;
 use crate::limits::MemoryReport;
 use crate::link::Probes;
-use crate::time::{Duration, Instant, WallMs};
+use crate::time::{Duration, Instant, Now, WallMs};
 use crate::{LinkId, NodeId, SubscriptionId, Ticket};
 
 /// Counters since the node started.
@@ -114,11 +115,50 @@ pub struct SubscriptionStatus {
     pub source_refused: u64,
     /// Facts that wait behind a missing one.
     pub held: usize,
-    /// Why a station refused it last, if one did and none accepted it since.
+    /// Why a station refused it last, if one did and none accepted it since. It is asked again.
     pub refused: Option<SubscribeRefusal>,
+    /// Since when no station carries it, if one did.
+    pub interrupted_since: Option<WallMs>,
+    /// Whether a station replays what was missed.
+    pub replaying: bool,
 }
 
 impl Client {
+    /// Something happened that is worth a line in a log.
+    pub(super) fn report(
+        &mut self,
+        code: DiagnosticCode,
+        station: Option<StationRef>,
+        reason: &'static str,
+    ) {
+        let now = self.now.mono;
+        let due = self.diagnostics.record(now, code, station, reason);
+        self.actions.extend(due.map(Action::Report));
+        self.arm_reports();
+    }
+
+    pub(super) fn report_timeout(&mut self, now: Now) {
+        self.report_at = None;
+        while let Some(due) = self.diagnostics.handle_timeout(now.mono) {
+            self.actions.push_back(Action::Report(due));
+        }
+        self.arm_reports();
+    }
+
+    fn arm_reports(&mut self) {
+        let at = self.diagnostics.poll_timeout();
+        let armed = core::mem::replace(&mut self.report_at, at);
+        if armed != at {
+            self.disarm(armed, Timer::Report);
+            self.timers.extend(at.map(|at| (at, Timer::Report)));
+        }
+    }
+
+    /// How often it has happened since the node started.
+    pub fn reported(&self, code: DiagnosticCode) -> u64 {
+        self.diagnostics.total(code)
+    }
+
     /// What it does now and has done so far.
     pub fn status(&self) -> ClientStatus {
         let counts = &self.counts;
@@ -178,11 +218,9 @@ impl Client {
             .fold((0, found.superseded), |(held, superseded), (_, slot)| {
                 (held + slot.held(), superseded + slot.superseded())
             });
+        let wire = self.wires.get(found.wire);
         Some(SubscriptionStatus {
-            carriers: self
-                .wires
-                .get(found.wire)
-                .map_or(0, |wire| wire.carriers.len()),
+            carriers: wire.map_or(0, |wire| wire.continuity.live().count()),
             queued: found.queued(),
             delivered: found.delivered,
             late: found.late,
@@ -190,6 +228,8 @@ impl Client {
             source_refused: found.source_refused,
             held,
             refused: found.refused,
+            interrupted_since: wire.and_then(|wire| wire.continuity.interrupted_since()),
+            replaying: self.is_replaying(found.wire),
         })
     }
 
@@ -209,7 +249,8 @@ impl Client {
             .iter()
             .map(|(_, found)| found.memory())
             .sum();
-        let bytes = streams + self.subscriptions.memory() + self.wires.memory();
+        let wires: usize = self.wires.iter().map(|(_, wire)| wire.memory()).sum();
+        let bytes = streams + self.subscriptions.memory() + wires + self.wires.memory();
         report.add(
             "subscriptions",
             self.subscriptions.len(),

@@ -8,11 +8,12 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
 
+use super::commit::Commits;
 use super::lanes::LaneSlot;
 use super::timers::Timer;
 use super::{Client, LaneId, Sources, Subscribe, WireId};
 use crate::action::{Action, Ready};
-use crate::code::{DropReason, EndReason, SubscribeRefusal};
+use crate::code::{DiagnosticCode, DropReason, EndReason, SubscribeRefusal};
 use crate::inbound::episode::{Dropped, Episodes, Slot};
 use crate::inbound::lane::{LaneConfig, Mode};
 use crate::inbound::stream::{HeapStream, Next, OnFull, StreamBounds, StreamItem};
@@ -96,18 +97,23 @@ pub(super) struct Subscription {
     pub(super) sources: Sources,
     pub(super) mode: Mode,
     sparse: alloc::vec::Vec<NodeId>,
-    stream: HeapStream<Item>,
+    pub(super) stream: HeapStream<Item>,
     pub(super) pauses: bool,
     /// When a station first accepted it.
     pub(super) accepted: Option<WallMs>,
     /// Lanes with something decided for which a pausing stream had no room.
-    waiting: VecDeque<LaneId>,
+    pub(super) waiting: VecDeque<LaneId>,
     pub(super) lanes: usize,
     /// When the record of a silent lane was given up last.
     pub(super) forgot: Option<WallMs>,
     episodes: Episodes<DropReason, [Slot<DropReason>; DropReason::ALL.len()]>,
-    episode_at: Option<Instant>,
+    pub(super) episode_at: Option<Instant>,
     pub(super) refused: Option<SubscribeRefusal>,
+    /// Bytes of facts that its lanes hold.
+    pub(super) held_bytes: usize,
+    pub(super) commits: Option<Box<Commits>>,
+    /// The place of the last fact handed out.
+    pub(super) handed: Option<u64>,
     pub(super) delivered: u64,
     pub(super) late: u64,
     pub(super) source_refused: u64,
@@ -139,6 +145,9 @@ impl Subscription {
             episodes: Episodes::new([None; DropReason::ALL.len()]),
             episode_at: None,
             refused: None,
+            held_bytes: 0,
+            commits: request.resume.map(|resume| Box::new(Commits::new(*resume))),
+            handed: None,
             delivered: 0,
             late: 0,
             source_refused: 0,
@@ -187,7 +196,8 @@ impl Subscription {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.stream.memory() + self.waiting.capacity() * 8 + self.filter.capacity()
+        let commits = self.commits.as_ref().map_or(0, |commits| commits.memory());
+        self.stream.memory() + self.waiting.capacity() * 8 + self.filter.capacity() + commits
     }
 }
 
@@ -196,9 +206,15 @@ impl Client {
     pub fn poll_item(&mut self, subscription: SubscriptionId) -> Option<Item> {
         let found = self.subscriptions.get_mut(subscription)?;
         let before = found.stream.bytes();
+        let place = found.stream.places().start;
         let next = found.stream.poll();
         self.held_bytes -= before - found.stream.bytes();
         let item = match next? {
+            Next::Item(Item::Fact(mut delivery)) => {
+                delivery.place = place;
+                found.handed = Some(place);
+                Item::Fact(delivery)
+            }
             Next::Item(item) => item,
             Next::Lagged(lagged) => {
                 // What it swallowed may have had no time of its own.
@@ -220,6 +236,7 @@ impl Client {
             }
         };
         self.refill(subscription);
+        self.mark_when_drained(subscription);
         Some(item)
     }
 
@@ -331,6 +348,7 @@ impl Client {
         publisher: &NodeId,
     ) {
         self.counts.dropped += 1;
+        self.report(DiagnosticCode::FactsDropped, None, reason.text());
         let Some(found) = self.subscriptions.get_mut(id) else {
             return;
         };

@@ -1,34 +1,40 @@
 //! Subscriptions towards stations: one wire subscription per realm and filter, on every link.
 //!
-//! Decides: when a subscription is carried, interrupted, and carried again, and what its readers are told of it. Leaves to others: facts
-//! (receive), streams. Believes: wall times in notices. Bounded by: `ClientLimits::subscriptions`; one wire subscription on each link.
+//! Decides: what is asked of which station, and when again. Leaves to others: what their answers mean (carriers), facts (receive), streams.
+//! Believes: mono. Bounded by: `ClientLimits::subscriptions`; one wire subscription on each link.
 
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::commit::STATIONS;
+use super::redial::Redial;
 use super::streams::Subscription;
 use super::timers::Timer;
 use super::{Client, Sources, Subscribe, WireId};
-use crate::code::{CloseReason, EndReason, GapReason, SkipReason, SubscribeRefusal};
+use crate::code::{CloseReason, EndReason, SubscribeRefusal};
 use crate::error::LinkError;
-use crate::notice::Notice;
-use crate::refusal::{Misuse, Refusal, Refused};
-use crate::time::{Now, WallMs};
+use crate::inbound::continuity;
+use crate::refusal::{self, Misuse, Refused};
+use crate::time::{Instant, Now};
 use crate::topic;
-use crate::wire::{self, Frame, Position};
+use crate::wire::{self, Frame, StationPosition};
 use crate::{LinkId, RealmId, SubscriptionId};
 
 /// How long a station may take to answer a subscription; time in which this node does not read apart.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 
-/// A link whose station accepted the subscription and has not withdrawn it.
+/// A link and the positions it leaves behind.
+type Continuity = continuity::Continuity<LinkId, Vec<continuity::Slot<LinkId>>>;
+
+/// A station that refused and is asked again.
 #[derive(Debug)]
-pub(super) struct Carrier {
-    link: LinkId,
-    pub(super) position: Position,
-    /// Nothing is missing up to here: the last `progress` less what it was behind, or the acceptance.
-    known_until: WallMs,
+pub(super) struct Refusal {
+    pub(super) link: LinkId,
+    pub(super) reason: SubscribeRefusal,
+    /// How long it is left alone.
+    pub(super) waits: Redial,
 }
 
 /// One (realm, filter) asked of every station.
@@ -37,13 +43,30 @@ pub(super) struct Wire {
     pub(super) realm: RealmId,
     pub(super) filter: String,
     pub(super) holders: Vec<SubscriptionId>,
-    pub(super) carriers: Vec<Carrier>,
+    pub(super) continuity: Continuity,
+    /// Links that were asked and have not answered.
+    pub(super) asked: Vec<LinkId>,
+    pub(super) refusals: Vec<Refusal>,
     /// Whose turn it is for an anycast.
     turn: usize,
-    /// When the last carrier ended, while none carries: since when publications may be missing.
-    interrupted: Option<WallMs>,
-    /// The greatest `known_until` of carriers that ended while others carried.
-    known_until: WallMs,
+    /// The continuity's deadline in the index.
+    pub(super) armed: Option<Instant>,
+    /// When lanes were last told that a replay goes on.
+    pub(super) held: Instant,
+}
+
+impl Wire {
+    pub(super) fn carries(&self, link: LinkId) -> bool {
+        self.continuity.carrier(link).is_some()
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.filter.capacity()
+            + self.holders.capacity() * size_of::<SubscriptionId>()
+            + self.continuity.memory()
+            + self.asked.capacity() * size_of::<LinkId>()
+            + self.refusals.capacity() * size_of::<Refusal>()
+    }
 }
 
 impl Client {
@@ -61,9 +84,13 @@ impl Client {
             return Err(Refused { reason, request });
         }
         let key = (request.realm, request.filter.clone());
-        let wire = match self.wire_index.get(&key) {
-            Some(wire) => *wire,
-            None => self.open_wire(key),
+        // What an earlier run committed is asked for apart: a station replays to a new subscription only.
+        let earlier = request.resume.as_ref();
+        let earlier = earlier.filter(|earlier| !earlier.stations().is_empty());
+        let earlier = earlier.map(|earlier| earlier.stations().to_vec());
+        let wire = match (self.wire_index.get(&key), earlier) {
+            (Some(wire), None) => *wire,
+            (_, earlier) => self.open_wire(now, key, &earlier.unwrap_or_default()),
         };
         self.ask_all(now, wire);
         let limits = &self.config.limits;
@@ -71,7 +98,7 @@ impl Client {
         if self
             .wires
             .get(wire)
-            .is_some_and(|wire| !wire.carriers.is_empty())
+            .is_some_and(|wire| wire.continuity.live().next().is_some())
         {
             made.accepted = Some(now.wall);
         }
@@ -89,34 +116,48 @@ impl Client {
         Ok(id)
     }
 
-    fn judge_subscribe(&self, request: &Subscribe) -> Result<(), Refusal> {
+    fn judge_subscribe(&self, request: &Subscribe) -> Result<(), refusal::Refusal> {
         if self.closed {
-            return Err(Refusal::Closed);
+            return Err(refusal::Refusal::Closed);
         }
-        topic::check_filter(&request.filter).map_err(Refusal::BadFilter)?;
+        topic::check_filter(&request.filter).map_err(refusal::Refusal::BadFilter)?;
         if topic::is_system(&request.filter) {
-            return Err(Refusal::SystemTopic);
+            return Err(refusal::Refusal::SystemTopic);
         }
         if matches!(&request.sources, Sources::Nodes(nodes) if nodes.is_empty()) {
-            return Err(Refusal::NoSources);
+            return Err(refusal::Refusal::NoSources);
         }
         if self.subscriptions.len() >= self.config.limits.subscriptions {
-            return Err(Refusal::TooManySubscriptions);
+            return Err(refusal::Refusal::TooManySubscriptions);
         }
         Ok(())
     }
 
-    fn open_wire(&mut self, key: (RealmId, String)) -> WireId {
+    fn open_wire(
+        &mut self,
+        now: Now,
+        key: (RealmId, String),
+        earlier: &[StationPosition],
+    ) -> WireId {
+        let earlier = earlier.iter().take(STATIONS);
+        let slots = 2 * self.stations.len() + earlier.len();
+        let mut continuity = Continuity::new(vec![None; slots]);
+        for of in earlier {
+            let kept = continuity.import(now, of.station, of.mesh, of.position, of.from);
+            debug_assert!(kept, "there is a slot for each");
+        }
         let id = self.wires.insert(Wire {
             realm: key.0,
             filter: key.1.clone(),
             holders: Vec::new(),
-            carriers: Vec::new(),
+            continuity,
+            asked: Vec::new(),
+            refusals: Vec::new(),
             turn: 0,
-            interrupted: None,
-            known_until: WallMs::new(0),
+            armed: None,
+            held: Instant::ORIGIN,
         });
-        self.wire_index.insert(key, id);
+        self.wire_index.entry(key).or_insert(id);
         id
     }
 
@@ -134,20 +175,22 @@ impl Client {
     }
 
     /// Asks one station for a wire subscription.
-    fn ask(&mut self, now: Now, link: LinkId, id: WireId) {
-        let Some(wire) = self.wires.get(id) else {
+    pub(super) fn ask(&mut self, now: Now, link: LinkId, id: WireId) {
+        let Some(wire) = self.wires.get_mut(id) else {
             return;
         };
         let Some(side) = self.links.get_mut(link) else {
             return;
         };
+        let station = side.base.peer().map(|peer| peer.id);
+        wire.asked.push(link);
         let number = side.next_id();
         side.wires.insert(number, id);
         side.queue_frame(&Frame::Subscribe(wire::Subscribe {
             id: number,
             realm: wire.realm,
             filter: &wire.filter,
-            resume: None,
+            resume: station.and_then(|station| wire.continuity.position_of(&station)),
         }));
         let unread = side.base.unread(now.mono);
         self.timers.insert((
@@ -173,12 +216,7 @@ impl Client {
             return;
         };
         let unread = side.base.unread(now.mono);
-        let carries = |carrier: &Carrier| carrier.link == link;
-        if self
-            .wires
-            .get(*wire)
-            .is_none_or(|wire| wire.carriers.iter().any(carries))
-        {
+        if self.wires.get(*wire).is_none_or(|wire| wire.carries(link)) {
             return;
         }
         if unread > before {
@@ -245,7 +283,11 @@ impl Client {
         let Some(wire) = self.wires.remove(id) else {
             return;
         };
-        self.wire_index.remove(&(wire.realm, wire.filter));
+        self.disarm(wire.armed, Timer::Wire(id));
+        let key = (wire.realm, wire.filter);
+        if self.wire_index.get(&key) == Some(&id) {
+            self.wire_index.remove(&key);
+        }
         let mut asked = Vec::new();
         for (link, side) in self.links.iter_mut() {
             let number = side
@@ -313,132 +355,6 @@ impl Client {
         }
     }
 
-    pub(super) fn handle_subscribed(
-        &mut self,
-        now: Now,
-        link: LinkId,
-        subscribed: &wire::Subscribed,
-    ) -> Result<(), LinkError> {
-        let Some(id) = self.wire_of(link, subscribed.id)? else {
-            return Ok(());
-        };
-        let Some(wire) = self.wires.get_mut(id) else {
-            return Ok(());
-        };
-        if wire.carriers.iter().any(|carrier| carrier.link == link) {
-            // Accepted before: its position is moved by its reader alone.
-            self.counts.unasked_frames += 1;
-            return Ok(());
-        }
-        wire.carriers.push(Carrier {
-            link,
-            position: subscribed.position,
-            known_until: now.wall,
-        });
-        let interrupted = wire.interrupted.take();
-        let holders = wire.holders.clone();
-        for holder in holders {
-            if let Some(found) = self.subscriptions.get_mut(holder) {
-                found.accepted.get_or_insert(now.wall);
-                found.refused = None;
-            }
-            // Nothing was asked to be replayed, so what was published meanwhile is lost to this stream.
-            if let Some(from) = interrupted {
-                let to = now.wall;
-                let from = from.min(to);
-                self.notify(
-                    holder,
-                    Notice::Gap {
-                        from,
-                        to,
-                        reason: GapReason::Lost,
-                        count: None,
-                    },
-                );
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn handle_refused(
-        &mut self,
-        now: Now,
-        link: LinkId,
-        refused: &wire::Refused,
-    ) -> Result<(), LinkError> {
-        let Some(id) = self.wire_of(link, refused.id)? else {
-            return Ok(());
-        };
-        let Some(side) = self.links.get_mut(link) else {
-            return Ok(());
-        };
-        side.wires.remove(&refused.id);
-        let station = side.station;
-        self.carrier_ended(now, id, link, CloseReason::Refused);
-        let holders = self
-            .wires
-            .get(id)
-            .map_or_else(Vec::new, |wire| wire.holders.clone());
-        let reason: SubscribeRefusal = refused.reason;
-        for holder in holders {
-            if let Some(found) = self.subscriptions.get_mut(holder) {
-                found.refused = Some(reason);
-            }
-            self.notify(holder, Notice::SubscriptionRefused { station, reason });
-        }
-        Ok(())
-    }
-
-    /// A link no longer carries a wire subscription. When it was the last one, the readers are told.
-    pub(super) fn carrier_ended(
-        &mut self,
-        now: Now,
-        id: WireId,
-        link: LinkId,
-        reason: CloseReason,
-    ) {
-        let Some(wire) = self.wires.get_mut(id) else {
-            return;
-        };
-        let Some(at) = wire
-            .carriers
-            .iter()
-            .position(|carrier| carrier.link == link)
-        else {
-            return;
-        };
-        let carrier = wire.carriers.swap_remove(at);
-        wire.known_until = wire.known_until.max(carrier.known_until);
-        if !wire.carriers.is_empty() {
-            return;
-        }
-        // Not later than now, whatever the wall did meanwhile.
-        let from = core::mem::take(&mut wire.known_until).min(now.wall);
-        wire.interrupted = Some(from);
-        let holders = wire.holders.clone();
-        for holder in holders {
-            self.notify(holder, Notice::Interrupted { from, reason });
-        }
-    }
-
-    pub(super) fn handle_progress(
-        &mut self,
-        now: Now,
-        link: LinkId,
-        progress: &wire::Progress,
-    ) -> Result<(), LinkError> {
-        let Some(id) = self.wire_of(link, progress.id)? else {
-            return Ok(());
-        };
-        let Some(carrier) = self.carrier_mut(id, link) else {
-            self.counts.unasked_frames += 1;
-            return Ok(());
-        };
-        carrier.position.offset = carrier.position.offset.max(progress.offset);
-        carrier.known_until = now.wall.saturating_sub(progress.behind_ms);
-        Ok(())
-    }
-
     /// Whom an anycast is for that came by this wire subscription: one of its holders in turn, or anybody who wants it when none of them does.
     pub(super) fn one_reader(
         &mut self,
@@ -453,56 +369,6 @@ impl Client {
             wire.holders.iter().filter(wants).nth(turn).copied()
         });
         holder.or_else(|| readers.first().copied())
-    }
-
-    /// The carrier of a wire subscription on a link.
-    pub(super) fn carrier_mut(&mut self, id: WireId, link: LinkId) -> Option<&mut Carrier> {
-        self.wires
-            .get_mut(id)?
-            .carriers
-            .iter_mut()
-            .find(|carrier| carrier.link == link)
-    }
-
-    /// A live station gave publications up at this place.
-    pub(super) fn handle_skipped(
-        &mut self,
-        now: Now,
-        link: LinkId,
-        skipped: &wire::Skipped,
-    ) -> Result<(), LinkError> {
-        let Some(id) = self.wire_of(link, skipped.id)? else {
-            return Ok(());
-        };
-        if self.carrier_mut(id, link).is_none() {
-            self.counts.unasked_frames += 1;
-            return Ok(());
-        }
-        let reason = match skipped.reason {
-            SkipReason::PeerInterrupted => GapReason::PeerInterrupted,
-            _ => GapReason::StationSkipped,
-        };
-        let (from, to) = (
-            now.wall.saturating_sub(skipped.from),
-            now.wall.saturating_sub(skipped.to),
-        );
-        let count = (skipped.count > 0).then_some(skipped.count);
-        let holders = self
-            .wires
-            .get(id)
-            .map_or_else(Vec::new, |wire| wire.holders.clone());
-        for holder in holders {
-            self.notify(
-                holder,
-                Notice::Gap {
-                    from,
-                    to,
-                    reason,
-                    count,
-                },
-            );
-        }
-        Ok(())
     }
 
     /// Whether a pausing stream that this link feeds is full.

@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 
-use super::{Client, LaneId};
+use super::{Client, LaneId, WireId};
 use crate::action::{StationRef, Turn};
 use crate::time::{Instant, Now};
 use crate::{LinkId, SubscriptionId, Ticket};
@@ -14,6 +14,8 @@ use crate::{LinkId, SubscriptionId, Ticket};
 pub(super) enum Timer {
     /// A question that nobody answered.
     Ask,
+    /// A station that refused a subscription is asked again.
+    Again(WireId, LinkId),
     /// A station to be dialled again.
     Dial(StationRef),
     /// A stream whose episode of drops ends.
@@ -22,12 +24,16 @@ pub(super) enum Timer {
     Lane(LaneId),
     /// A handshake or a frame that is not whole.
     Link(LinkId),
+    /// What was counted of a name is reported.
+    Report,
     /// A subscription its station has not answered, and how long its link had not been read.
     Subscribe(LinkId, u64, Duration),
     /// What is remembered may have expired.
     Sweep,
     /// A publication nobody answered.
     Ticket(Ticket),
+    /// A mesh that does not come back.
+    Wire(WireId),
 }
 
 /// Deadlines worked off in one call.
@@ -51,10 +57,12 @@ impl Client {
             self.timers.remove(&(at, timer));
             match timer {
                 Timer::Ask => self.ask_timeout(now),
+                Timer::Again(wire, link) => self.ask_again(now, wire, link),
                 Timer::Dial(station) => self.dial(station),
                 Timer::Episode(subscription) => self.episode_timeout(now, subscription),
                 Timer::Lane(lane) => self.lane_timeout(now, lane),
                 Timer::Link(link) => self.link_timeout(now, link),
+                Timer::Report => self.report_timeout(now),
                 Timer::Subscribe(link, id, unread) => self.subscribe_timeout(now, link, id, unread),
                 Timer::Sweep => {
                     self.sweeping = false;
@@ -65,6 +73,7 @@ impl Client {
                     self.arm_sweep(now);
                 }
                 Timer::Ticket(ticket) => self.ticket_timeout(ticket),
+                Timer::Wire(wire) => self.wire_timeout(now, wire),
             }
         }
         match self.timers.first() {

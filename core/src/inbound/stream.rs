@@ -282,6 +282,21 @@ impl<T: StreamItem, S: AsRef<[Slot<T>]> + AsMut<[Slot<T>]>> Stream<T, S> {
         self.ring.len()
     }
 
+    /// The places of the items held: each that was pushed has one, in order.
+    pub fn places(&self) -> core::ops::Range<u64> {
+        self.ring.start()..self.ring.end()
+    }
+
+    /// The items held, oldest first.
+    pub fn held(&self) -> impl Iterator<Item = &T> {
+        self.places().filter_map(|place| self.ring.get(place))
+    }
+
+    /// Whether it has to say that items were given up.
+    pub fn is_lagged(&self) -> bool {
+        self.lagged.is_some()
+    }
+
     /// Whether no item is held.
     pub fn is_empty(&self) -> bool {
         self.ring.is_empty()

@@ -586,7 +586,7 @@ impl Net {
                     });
                 }
             }
-            Action::Progress { .. } => {}
+            Action::Progress { .. } | Action::Report(_) => {}
         }
     }
 }

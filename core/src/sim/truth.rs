@@ -10,6 +10,7 @@ use super::cable::{CLIENT, STATION};
 use super::net::Seen;
 use super::tap::{Fact, Note};
 use crate::code::{CloseReason, PublishRefusal, SubscribeRefusal};
+use crate::wire::ResumeOutcome;
 use crate::{Instant, Outcome, Ticket, WallMs};
 
 /// A publication somebody made.
@@ -91,7 +92,8 @@ pub(super) struct Hold {
     pub(super) accepted: Option<Instant>,
     /// The client does not count on it any more.
     pub(super) left: Option<Instant>,
-    known: Instant,
+    /// Up to here it is known that nothing is missing of it.
+    pub(super) known: Instant,
     pub(super) arrived: Vec<(u32, Instant)>,
     pub(super) skipped: u64,
 }
@@ -324,8 +326,11 @@ impl Truth {
         match note {
             Note::Published { id, reason, .. } => self.answered(cable, id, reason),
             Note::Goodbye(reason) => self.ended(now, cable, CLIENT, reason),
-            Note::Subscribed { id, .. } => {
+            Note::Subscribed { id, resume, .. } => {
                 if let Some(hold) = hold(id) {
+                    if matches!(resume, ResumeOutcome::Resumed { .. }) {
+                        self.resumed(hold);
+                    }
                     self.accepted(now, hold);
                 }
             }
@@ -375,6 +380,26 @@ impl Truth {
             let told =
                 alloc::format!("publication {number} was answered {reason:?}, not {expected:?}");
             self.broken.push(told);
+        }
+    }
+
+    /// A station goes on from where its client had read before: what it admitted meanwhile belongs to this hold.
+    fn resumed(&mut self, index: usize) {
+        let (wire, run) = (self.holds[index].wire, self.holds[index].run);
+        let admitted = &self.runs[run].admitted;
+        let earlier = self.holds[..index].iter().rev();
+        let earlier = earlier.filter(|hold| (hold.wire, hold.run) == (wire, run));
+        let mut start = None;
+        for hold in earlier.filter(|hold| hold.accepted.is_some()) {
+            let arrived = hold.arrived.iter().filter_map(|(number, _)| {
+                let place = admitted.iter().position(|(of, _)| of == number);
+                place.map(|place| place + 1)
+            });
+            let read = arrived.max().or(hold.from.map(|(_, from)| from));
+            start = start.max(read);
+        }
+        if let (Some(start), Some((_, from))) = (start, &mut self.holds[index].from) {
+            *from = (*from).min(start);
         }
     }
 

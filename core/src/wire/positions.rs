@@ -11,6 +11,7 @@ use super::cbor::{self, CborFault, Reader, Value, Writer};
 use super::fields;
 use super::frames::{Position, VERSION, write_position};
 use crate::NodeId;
+use crate::time::WallMs;
 use crate::topic::check_topic;
 
 /// How far one publisher's numbering of one topic was delivered.
@@ -41,8 +42,12 @@ impl LanePosition {
 pub struct StationPosition {
     /// Which station.
     pub station: NodeId,
+    /// Its mesh.
+    pub mesh: [u8; 32],
     /// Up to where.
     pub position: Position,
+    /// All it admitted before this was read: where a gap begins that it cannot close.
+    pub from: WallMs,
 }
 
 impl StationPosition {
@@ -121,7 +126,7 @@ impl Positions {
 
     /// The bytes to keep.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(64 + 128 * (self.lanes.len() + self.stations.len()));
+        let mut out = Vec::with_capacity(64 + 160 * (self.lanes.len() + self.stations.len()));
         let w = &mut Writer::new(&mut out);
         w.map(3).text("lanes").array(self.lanes.len());
         for lane in &self.lanes {
@@ -133,7 +138,9 @@ impl Positions {
         w.text("version").unsigned(VERSION.into());
         w.text("stations").array(self.stations.len());
         for station in &self.stations {
-            w.map(2).text("station").bytes(station.station.as_bytes());
+            w.map(4).text("from").unsigned(station.from.as_millis());
+            w.text("mesh").bytes(&station.mesh);
+            w.text("station").bytes(station.station.as_bytes());
             write_position(w.text("position"), station.position);
         }
         out
@@ -224,9 +231,11 @@ fn lane(value: Value<'_>) -> Option<LanePosition> {
 
 fn station(value: Value<'_>) -> Option<StationPosition> {
     let mut entries = value.entries()?;
-    let (mut station, mut position) = (None, None);
+    let (mut from, mut mesh, mut station, mut position) = (None, None, None, None);
     while let Some(entry) = entries.next_entry() {
         match entry? {
+            (b"from", value) => from = Some(WallMs::new(fields::uint(value)?)),
+            (b"mesh", value) => mesh = Some(*value.array_of()?),
             (b"station", value) => station = Some(NodeId::new(*value.array_of()?)),
             (b"position", value) => position = Some(fields::position(value)?),
             _ => return None,
@@ -234,7 +243,9 @@ fn station(value: Value<'_>) -> Option<StationPosition> {
     }
     Some(StationPosition {
         station: station?,
+        mesh: mesh?,
         position: position?,
+        from: from?,
     })
 }
 

@@ -196,6 +196,26 @@ impl Far {
         }
     }
 
+    /// Answers a client's dial as a station of a mesh; the handshake is over.
+    pub fn answer_in(
+        client: &mut Client,
+        now: Now,
+        signer: impl Signer + 'static,
+        station: StationRef,
+        mesh: [u8; 32],
+    ) -> Self {
+        let mut far = Self::answering(client, now, signer, station);
+        let settings = LinkSettings {
+            allow_local: true,
+            mesh: Some(mesh),
+            ..LinkSettings::new(far.signer.profile(), far.signer.public_key(), Role::Station)
+        };
+        let link = Link::accept(now.mono, settings, Binding::Local, [8; 32]);
+        far.link = link.expect("local links are allowed");
+        far.shake_hands(client, now);
+        far
+    }
+
     /// A link to a station whose handshake is over.
     pub fn dial(station: &mut Station, now: Now, signer: impl Signer + 'static) -> Self {
         let mut far = Self::new(station, now, signer);

@@ -103,6 +103,8 @@ fn positions() {
         });
         let stations = positions.stations().iter().map(|station| {
             json!({
+                "from": station.from.as_millis(),
+                "mesh": to_hex(&station.mesh),
                 "station": to_hex(station.station.as_bytes()),
                 "position": crate::frames::position(station.position),
             })
@@ -185,6 +187,12 @@ fn tables() -> Vec<(
             "Why a sealed fact was not opened",
             None,
             rows!(UnopenedReason),
+        ),
+        (
+            "10.14",
+            "What a node reports of itself",
+            None,
+            rows!(DiagnosticCode),
         ),
     ]
 }

@@ -33,6 +33,11 @@ impl Folded {
         epoch == self.epoch && seq <= self.edge
     }
 
+    /// Its epoch and its edge.
+    pub(crate) const fn edge(&self) -> (u64, u64) {
+        (self.epoch, self.edge)
+    }
+
     /// As `Lane::rest_at`.
     pub(crate) fn rest_at(&self) -> Instant {
         self.heard.saturating_add(REST_AFTER)

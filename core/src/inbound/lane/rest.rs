@@ -37,6 +37,12 @@ impl Resting {
         WallMs::new(self.until_vouched >> 1)
     }
 
+    /// As `Lane::edges`.
+    pub fn edges(&self) -> [Option<(u64, u64)>; 2] {
+        [(self.epoch, self.edge), (self.lower, self.lower_edge)]
+            .map(|(epoch, edge)| (epoch != 0).then_some((epoch, edge)))
+    }
+
     /// As `Lane::covers`.
     pub fn covers(&self, epoch: u64, seq: u64) -> bool {
         epoch != 0

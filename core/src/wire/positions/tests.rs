@@ -4,7 +4,7 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::RunId;
+use crate::{RunId, WallMs};
 
 fn lane(publisher: u8, topic: &str, epoch: u64, seq: u64) -> LanePosition {
     LanePosition {
@@ -18,6 +18,8 @@ fn lane(publisher: u8, topic: &str, epoch: u64, seq: u64) -> LanePosition {
 fn station(id: u8, offset: u64) -> StationPosition {
     StationPosition {
         station: NodeId::new([id; 32]),
+        mesh: [7; 32],
+        from: WallMs::new(offset),
         position: Position {
             run: RunId::new([id; 8]),
             offset,

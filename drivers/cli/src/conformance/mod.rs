@@ -4,6 +4,7 @@
 //! entries than it says fails too. Leaves to others: the judging of each family. Believes: no clock. Bounded by: the files.
 
 mod cbor;
+mod continuity;
 mod flow;
 mod frames;
 mod handshake;
@@ -41,6 +42,7 @@ const FAMILIES: [(&str, Judge); 21] = [
     ("backoff", live::backoff),
     ("cbor", cbor::judge),
     ("codes", values::codes),
+    ("continuity", continuity::judge),
     ("dedup", flow::dedup),
     ("frames", frames::judge),
     ("guess", flow::guess),

@@ -7,7 +7,7 @@ use tidings::code::{self, Explained};
 use tidings::crypto::{Profile, PublicKey};
 use tidings::topic::{self, Name, NameFault, Tier};
 use tidings::wire::Positions;
-use tidings::{KeyId, NodeId, link};
+use tidings::{KeyId, NodeId, RealmId, link};
 
 use super::{Broken, Judged, bytes_of, hex, refuse, refuse_with, text};
 
@@ -171,6 +171,7 @@ fn set_of(section: &str) -> Result<&'static str, Broken> {
         "10.11" => "EndReason",
         "10.12" => "ObjectFault",
         "10.13" => "UnopenedReason",
+        "10.14" => "DiagnosticCode",
         other => return Err(format!("is of the unknown section {other}")),
     })
 }
@@ -208,7 +209,8 @@ pub(super) fn positions(entry: &Value) -> Result<Judged, Broken> {
             let stations = positions.stations().iter().map(|one| {
                 let position =
                     json!({ "run": one.position.run.to_string(), "offset": one.position.offset });
-                json!({ "station": one.station.to_string(), "position": position })
+                let mesh = RealmId::new(one.mesh).to_string();
+                json!({ "from": one.from.as_millis(), "mesh": mesh, "station": one.station.to_string(), "position": position })
             });
             Ok(json!({
                 "lanes": lanes.collect::<Vec<_>>(),

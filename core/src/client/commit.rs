@@ -1,0 +1,310 @@
+//! What a run hands to the next one: where its stations were read up to, and what its lanes have delivered.
+//!
+//! Decides: which positions belong to a delivery. Leaves to others: their bytes (wire), keeping them (the application). Believes: the wall
+//! in what is committed. Bounded by: 16 marks a stream, 16 stations and 14,000 lanes a commit.
+//!
+//! A position may be committed only when everything up to it has left the stream. What arrived may still be held in a lane or wait in the
+//! stream, so positions are noted, as a *mark* with the stream's end, at moments when no lane holds anything: such a mark may be committed
+//! once its end was handed out. Older positions cost a longer replay, of which the edges let nothing through twice.
+
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::subscriptions::Wire;
+use super::{Client, WireId};
+use crate::delivery::Delivery;
+use crate::inbound::continuity::Carrier;
+use crate::inbound::guess::Guess;
+use crate::notice::{Item, Notice, Numbering};
+use crate::refusal::Misuse;
+use crate::time::Now;
+use crate::wire::{LanePosition, Positions, StationPosition};
+use crate::{LinkId, NodeId, SubscriptionId};
+
+/// Items between two marks of a stream that is never drained.
+const MARK_EVERY: u64 = 256;
+/// Marks kept.
+const MARKS: usize = 16;
+/// Stations whose positions are taken from an earlier run.
+pub(super) const STATIONS: usize = 16;
+/// Lanes in one commit; what reads it takes no more.
+const LANES: usize = 14_000;
+
+/// Positions up to which everything is before the place `end` of the stream.
+#[derive(Debug)]
+struct Mark {
+    end: u64,
+    stations: Vec<StationPosition>,
+}
+
+/// What a committing subscription keeps.
+#[derive(Debug)]
+pub(super) struct Commits {
+    marks: VecDeque<Mark>,
+    /// Edges of an earlier run whose lanes were not heard yet.
+    edges: BTreeMap<NodeId, Vec<LanePosition>>,
+}
+
+impl Commits {
+    pub(super) fn new(earlier: Positions) -> Self {
+        let mut edges: BTreeMap<NodeId, Vec<LanePosition>> = BTreeMap::new();
+        for lane in earlier.lanes() {
+            edges.entry(lane.publisher).or_default().push(lane.clone());
+        }
+        let stations = earlier.stations().iter().take(STATIONS).copied().collect();
+        Self {
+            marks: VecDeque::from([Mark { end: 0, stations }]),
+            edges,
+        }
+    }
+
+    /// The edges of a lane that is made now: its two greatest epochs.
+    pub(super) fn take(&mut self, publisher: &NodeId, topic: &str) -> Vec<(u64, u64)> {
+        let Some(of_it) = self.edges.get_mut(publisher) else {
+            return Vec::new();
+        };
+        let taken = of_it.extract_if(.., |lane| *lane.topic == *topic);
+        let mut taken: Vec<(u64, u64)> = taken.map(|lane| (lane.epoch, lane.seq)).collect();
+        if of_it.is_empty() {
+            self.edges.remove(publisher);
+        }
+        taken.split_off(taken.len().saturating_sub(2))
+    }
+
+    /// A station began to carry: nothing it had before is asked of the marks made until now.
+    fn begin(&mut self, station: &StationPosition) {
+        for mark in &mut self.marks {
+            let known = mark
+                .stations
+                .iter()
+                .any(|one| one.station == station.station);
+            if !known {
+                mark.stations.push(*station);
+            }
+        }
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        if self.marks.back().is_some_and(|last| last.end == mark.end) {
+            self.marks.pop_back();
+        }
+        if self.marks.len() >= MARKS {
+            // Every second one; the first may be all that can be committed.
+            let mut number = 0;
+            self.marks.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+        }
+        self.marks.push_back(mark);
+    }
+
+    /// The last mark of which everything was handed out; those before it are not needed any more.
+    fn usable(&mut self, handed: u64) -> &[StationPosition] {
+        while self.marks.get(1).is_some_and(|next| next.end <= handed) {
+            self.marks.pop_front();
+        }
+        self.marks.front().map_or(&[], |mark| &mark.stations)
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        let marks = self.marks.iter().map(|mark| mark.stations.capacity());
+        let edges = self.edges.values().flatten();
+        marks.sum::<usize>() * size_of::<StationPosition>()
+            + edges
+                .map(|lane| size_of_val(lane) + lane.topic.len())
+                .sum::<usize>()
+            + self.marks.capacity() * size_of::<Mark>()
+            + size_of::<Self>()
+    }
+}
+
+impl Client {
+    /// What to keep so that the next run goes on behind `delivery`, the last fact its stream has handed out: bytes for
+    /// [`crate::Subscribe::resume_from`] (WIRE.md section 11). Everything handed out until now counts as done. Costs a look at every lane
+    /// and every item of the subscription.
+    ///
+    /// In `as_arrives` a fact that came before a missing one may be handed out again by the next run.
+    ///
+    /// # Errors
+    /// `DeadHandle`; `NotCommitting`; `NotCommittable`, which taking the next item cures.
+    pub fn commit(
+        &mut self,
+        subscription: SubscriptionId,
+        delivery: &Delivery,
+    ) -> Result<Vec<u8>, Misuse> {
+        self.mark_when_drained(subscription);
+        let found = self.subscriptions.get_mut(subscription);
+        let found = found.ok_or(Misuse::DeadHandle)?;
+        let commits = found.commits.as_mut().ok_or(Misuse::NotCommitting)?;
+        if found.handed != Some(delivery.place) || found.stream.is_lagged() {
+            return Err(Misuse::NotCommittable);
+        }
+        let stations = commits.usable(found.stream.places().start).to_vec();
+        let mut edges = Edges::default();
+        for lane in commits.edges.values().flatten() {
+            edges.add(lane.publisher, &lane.topic, lane.epoch, lane.seq);
+        }
+        let topics = &self.topics;
+        let lanes = self.lanes.iter();
+        for (_, slot) in lanes.filter(|(_, slot)| slot.subscription == subscription) {
+            // What is decided and not in the stream yet has no known edge.
+            let known = slot.edges().into_iter().flatten();
+            for (epoch, seq) in known.filter(|_| !slot.is_ready()) {
+                if let Some(topic) = topics.get(slot.key.topic) {
+                    edges.add(slot.key.publisher, &topic.name, epoch, seq);
+                }
+            }
+        }
+        self.resting.sweep(&mut 0, usize::MAX, |key, rest| {
+            if let Some(topic) = topics.get(key.topic)
+                && key.subscription == subscription
+            {
+                for (epoch, seq) in rest.edges().into_iter().flatten() {
+                    edges.add(key.publisher, &topic.name, epoch, seq);
+                }
+            }
+            true
+        });
+        if let Some(found) = self.subscriptions.get(subscription) {
+            found.stream.held().for_each(|item| edges.wait_for(item));
+        }
+        Ok(Positions::new(edges.into_lanes(), stations).encode())
+    }
+
+    /// Notes the positions of a committing subscription whose stream has been read to its end.
+    pub(super) fn mark_when_drained(&mut self, id: SubscriptionId) {
+        let found = self.subscriptions.get(id);
+        if found.is_some_and(|found| found.commits.is_some() && found.stream.is_empty()) {
+            self.mark(id);
+        }
+    }
+
+    /// The same now and then for one that is never drained, after a lane of it was.
+    pub(super) fn mark_now_and_then(&mut self, id: SubscriptionId) {
+        let Some(found) = self.subscriptions.get(id) else {
+            return;
+        };
+        let Some(commits) = &found.commits else {
+            return;
+        };
+        let last = commits.marks.back().map_or(0, |mark| mark.end);
+        if found.stream.places().end.saturating_sub(last) >= MARK_EVERY {
+            self.mark(id);
+        }
+    }
+
+    /// Notes the positions, unless something that arrived before them is not in the stream yet, or something is not told of it.
+    fn mark(&mut self, id: SubscriptionId) {
+        let now = self.now;
+        let Some(found) = self.subscriptions.get_mut(id) else {
+            return;
+        };
+        let told = found.held_bytes == 0
+            && found.waiting.is_empty()
+            && found.episode_at.is_none()
+            && !found.stream.is_lagged()
+            && self.unverified.len() == 0;
+        let (Some(commits), Some(wire)) = (&mut found.commits, self.wires.get(found.wire)) else {
+            return;
+        };
+        if told {
+            commits.mark(Mark {
+                end: found.stream.places().end,
+                stations: positions(wire, now).collect(),
+            });
+        }
+    }
+
+    /// A station carries a wire subscription: it may be committed from there.
+    pub(super) fn begin_commits(&mut self, id: WireId, link: LinkId) {
+        let Some(wire) = self.wires.get(id) else {
+            return;
+        };
+        let Some(station) = wire.continuity.carrier(link).map(Carrier::station) else {
+            return;
+        };
+        let mut positions = positions(wire, self.now);
+        let Some(position) = positions.find(|one| one.station == station) else {
+            return;
+        };
+        for holder in &wire.holders {
+            let found = self.subscriptions.get_mut(*holder);
+            if let Some(commits) = found.and_then(|found| found.commits.as_mut()) {
+                commits.begin(&position);
+            }
+        }
+    }
+
+    /// Bytes that the lanes of a subscription hold.
+    pub(super) fn account_stream(&mut self, id: SubscriptionId, before: usize, after: usize) {
+        if let Some(found) = self.subscriptions.get_mut(id) {
+            found.held_bytes = found
+                .held_bytes
+                .saturating_sub(before)
+                .saturating_add(after);
+        }
+    }
+}
+
+fn positions(wire: &Wire, now: Now) -> impl Iterator<Item = StationPosition> + '_ {
+    let all = wire.continuity.positions(now);
+    all.map(|(station, mesh, position, from)| StationPosition {
+        station,
+        mesh,
+        position,
+        from,
+    })
+}
+
+/// Edges, less what was not handed out yet.
+#[derive(Debug, Default)]
+struct Edges {
+    seqs: BTreeMap<(NodeId, String, u64), u64>,
+}
+
+impl Edges {
+    fn add(&mut self, publisher: NodeId, topic: &str, epoch: u64, seq: u64) {
+        if epoch != 0 && !Guess::made_up(epoch) && self.seqs.len() < LANES {
+            self.seqs.insert((publisher, topic.to_owned(), epoch), seq);
+        }
+    }
+
+    /// An item the reader has not taken: its place, and what follows, is not delivered.
+    fn wait_for(&mut self, item: &Item) {
+        let (publisher, topic, epoch, seq) = match item {
+            Item::Fact(fact) if !fact.late() && !fact.anycast() => {
+                let Some(epoch) = fact.epoch() else { return };
+                (fact.publisher(), fact.topic(), epoch, fact.seq())
+            }
+            Item::Fact(_) => return,
+            Item::Notice(notice) => match &**notice {
+                Notice::Skipped { of, first, .. } => of.at(*first),
+                Notice::Unopened { of, seq, .. } => of.at(*seq),
+                _ => return,
+            },
+        };
+        if let Some(edge) = self.seqs.get_mut(&(publisher, topic.to_owned(), epoch)) {
+            *edge = (*edge).min(seq.saturating_sub(1));
+        }
+    }
+
+    fn into_lanes(self) -> Vec<LanePosition> {
+        let all = self.seqs.into_iter();
+        all.map(|((publisher, topic, epoch), seq)| LanePosition {
+            publisher,
+            topic: topic.into(),
+            epoch,
+            seq,
+        })
+        .collect()
+    }
+}
+
+impl Numbering {
+    fn at(&self, seq: u64) -> (NodeId, &str, u64, u64) {
+        (self.publisher, &self.topic, self.epoch, seq)
+    }
+}

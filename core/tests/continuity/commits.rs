@@ -1,0 +1,140 @@
+//! What a run commits and the next one goes on from.
+
+use tidings::code::CloseReason;
+use tidings::wire::Positions;
+use tidings::{Delivery, Item, Misuse, SubscriptionId};
+
+use super::common::open;
+use super::{NONE, World};
+
+/// The next fact of a stream; notices before it are passed over.
+fn take(world: &mut World, stream: SubscriptionId) -> Delivery {
+    loop {
+        match world.client.poll_item(stream).expect("an item") {
+            Item::Fact(fact) => return fact,
+            _ => continue,
+        }
+    }
+}
+
+fn committing(world: &mut World) -> SubscriptionId {
+    let now = world.now();
+    let stream = world.client.subscribe(now, open().committing());
+    world.accept(0);
+    stream.expect("a subscription")
+}
+
+/// Another run of the same node, its station as it was.
+fn again(world: &World, bytes: &[u8]) -> (World, SubscriptionId) {
+    let mut next = World::new(1);
+    next.time(10);
+    next.stations[0].run = world.stations[0].run;
+    next.stations[0].offset = world.stations[0].offset;
+    let request = open().resume_from(bytes).expect("committed bytes");
+    let now = next.now();
+    let stream = next.client.subscribe(now, request).expect("a stream");
+    (next, stream)
+}
+
+#[test]
+fn the_next_run_goes_on_behind_what_was_committed() {
+    let mut world = World::new(1);
+    let stream = committing(&mut world);
+    for seq in 1..=3 {
+        world.event(0, seq);
+    }
+    for _ in 0..3 {
+        let fact = take(&mut world, stream);
+        let bytes = world.client.commit(stream, &fact).expect("the last one");
+        let kept = Positions::decode(&bytes).expect("its own bytes");
+        assert_eq!(kept.lanes()[0].seq, fact.seq());
+    }
+    let last = {
+        world.event(0, 4);
+        take(&mut world, stream)
+    };
+    let bytes = world.client.commit(stream, &last).expect("the last one");
+    let (mut next, stream) = again(&world, &bytes);
+    assert_eq!(next.resumes_from(0).map(|from| from.offset), Some(4));
+    next.resumed(0, 2);
+    next.event_at(0, 5, 5);
+    next.event_at(0, 6, 6);
+    assert_eq!(next.words(stream), ["resumed 2", "5", "6"]);
+}
+
+#[test]
+fn what_waits_in_the_stream_is_not_committed() {
+    let mut world = World::new(1);
+    let stream = committing(&mut world);
+    for seq in 1..=5 {
+        world.event(0, seq);
+    }
+    let first = take(&mut world, stream);
+    let bytes = world.client.commit(stream, &first).expect("the last one");
+    let kept = Positions::decode(&bytes).expect("its own bytes");
+    assert_eq!(kept.lanes()[0].seq, 1);
+    assert_eq!(
+        kept.stations()[0].position.offset,
+        0,
+        "the last moment at which nothing waited"
+    );
+    // The replay brings all five; the one that was done is not given again.
+    let (mut next, stream) = again(&world, &bytes);
+    next.resumed(0, 5);
+    for seq in 1..=5 {
+        next.event_at(0, seq, seq);
+    }
+    assert_eq!(next.words(stream), ["resumed 5", "2", "3", "4", "5"]);
+}
+
+#[test]
+fn what_a_lane_holds_is_not_committed() {
+    let mut world = World::new(1);
+    let stream = committing(&mut world);
+    world.event(0, 1);
+    let first = take(&mut world, stream);
+    world.event(0, 3);
+    let bytes = world.client.commit(stream, &first).expect("the last one");
+    let kept = Positions::decode(&bytes).expect("its own bytes");
+    assert_eq!(kept.stations()[0].position.offset, 1);
+    assert_eq!(kept.lanes()[0].seq, 1);
+}
+
+#[test]
+fn a_run_that_cannot_be_resumed_is_a_gap_from_what_was_committed() {
+    let mut world = World::new(1);
+    let stream = committing(&mut world);
+    world.time(5);
+    world.event(0, 1);
+    world.progress(0, 0);
+    let fact = take(&mut world, stream);
+    let bytes = world.client.commit(stream, &fact).expect("the last one");
+    let (mut next, stream) = again(&world, &bytes);
+    next.expired(0);
+    assert_eq!(next.words(stream), ["gap 5..10 expired"]);
+    next.down(0, CloseReason::Io);
+    assert_eq!(next.words(stream).len(), 1);
+}
+
+#[test]
+fn only_the_last_fact_of_a_committing_stream_can_be_committed() {
+    let mut world = World::new(1);
+    let plain = world.subscribed();
+    let now = world.now();
+    let stream = world.client.subscribe(now, open().committing()).unwrap();
+    world.event(0, 1);
+    world.event(0, 2);
+    let fact = take(&mut world, plain);
+    assert_eq!(
+        world.client.commit(plain, &fact),
+        Err(Misuse::NotCommitting)
+    );
+    let first = take(&mut world, stream);
+    let _second = take(&mut world, stream);
+    assert_eq!(
+        world.client.commit(stream, &first),
+        Err(Misuse::NotCommittable)
+    );
+    assert!(open().resume_from(b"foreign").is_err());
+    assert_eq!(world.words(stream), NONE);
+}
