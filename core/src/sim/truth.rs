@@ -395,7 +395,7 @@ impl Truth {
                 let place = admitted.iter().position(|(of, _)| of == number);
                 place.map(|place| place + 1)
             });
-            let read = arrived.max().or(hold.from.map(|(_, from)| from));
+            let read = arrived.max().or_else(|| hold.from.map(|(_, from)| from));
             start = start.max(read);
         }
         if let (Some(start), Some((_, from))) = (start, &mut self.holds[index].from) {
