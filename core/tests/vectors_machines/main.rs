@@ -24,7 +24,16 @@ use tidings::{Duration, Instant, Now, WallMs};
 
 /// The families fed here.
 const TRACES: [&str; 10] = [
-    "backoff", "continuity", "dedup", "guess", "links", "liveness", "order", "outcomes", "resume", "ring",
+    "backoff",
+    "continuity",
+    "dedup",
+    "guess",
+    "links",
+    "liveness",
+    "order",
+    "outcomes",
+    "resume",
+    "ring",
 ];
 
 fn folder() -> PathBuf {
