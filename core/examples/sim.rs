@@ -187,7 +187,7 @@ fn band(wanted: &Wanted, began: Instant) -> (Tally, u64) {
                     mine.add(&outcome.tally);
                     if !outcome.broken.is_empty() {
                         let before = failed.fetch_add(1, Ordering::Relaxed);
-                        if before < 10 {
+                        if before < 10 || wanted.json {
                             let _one_at_a_time = all.lock();
                             tell(&outcome, wanted);
                         }
@@ -261,13 +261,7 @@ fn summary(wanted: &Wanted, tally: &Tally, failed: u64, took: Duration) {
         println!("{set:<8} {name:<40} {count:>10}");
     }
     println!(
-        "{} seeds in {seconds:.1} s, {failed} failed; {} published, {} refused at once, {} owed, {} delivered; with a link while another carried: {}; before their subscription: {}",
-        tally.runs,
-        tally.published,
-        tally.refused,
-        tally.owed,
-        tally.delivered,
-        tally.excused_carried,
-        tally.excused_copy
+        "{} seeds in {seconds:.1} s, {failed} failed; {} published, {} refused at once, {} owed, {} delivered; before their subscription: {}",
+        tally.runs, tally.published, tally.refused, tally.owed, tally.delivered, tally.excused_copy
     );
 }

@@ -24,8 +24,6 @@ pub struct Tally {
     pub delivered: u64,
     /// Publications that had to be accounted for, one per subscription.
     pub owed: u64,
-    /// Those of them that went with a link while another carried, which nothing tells of yet.
-    pub excused_carried: u64,
     /// Those of them that came before their subscription over another link, which nothing tells of yet.
     pub excused_copy: u64,
     faults: [u64; Fault::ALL.len()],
@@ -60,7 +58,6 @@ impl Tally {
         self.refused += other.refused;
         self.delivered += other.delivered;
         self.owed += other.owed;
-        self.excused_carried += other.excused_carried;
         self.excused_copy += other.excused_copy;
         let pairs = [
             (&mut self.faults[..], &other.faults[..]),
@@ -121,9 +118,7 @@ impl Tally {
 
 /// What cannot occur before the machines can do it: replay, a mesh, sealed groups, lookups.
 const NOT_YET: &[(&str, &str)] = &[
-    ("notice", "resumed"),
     ("notice", "unopened"),
-    ("gap", "expired"),
     ("gap", "peer_interrupted"),
     ("dropped", "conflict_full"),
     ("dropped", "lookups_full"),

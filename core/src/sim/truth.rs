@@ -58,8 +58,6 @@ pub(super) struct Wire {
     pub(super) ended: Option<Instant>,
     /// Who carries it, as its client knows.
     pub(super) carriers: Vec<usize>,
-    /// Up to when nothing is missing, of carriers that ended while others carried.
-    known: Instant,
     pub(super) outages: Vec<Outage>,
     /// Stations said no, or no more.
     pub(super) refusals: Vec<(u64, SubscribeRefusal)>,
@@ -71,8 +69,6 @@ pub(super) struct Wire {
 /// Nobody carried a subscription.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outage {
-    /// Up to here it is known that nothing is missing.
-    pub(super) known: Instant,
     pub(super) began: Instant,
     pub(super) ended: Option<Instant>,
     /// The order of its beginning and its end among all that happened.
@@ -96,6 +92,12 @@ pub(super) struct Hold {
     pub(super) known: Instant,
     pub(super) arrived: Vec<(u32, Instant)>,
     pub(super) skipped: u64,
+    /// Its station goes on from where its client had read before.
+    pub(super) resumed: bool,
+    /// Of each `progress` that was written level: its offset, and what had been admitted then.
+    marks: Vec<(u64, usize)>,
+    /// All that was admitted before that was read or told of.
+    read: usize,
 }
 
 /// What a station answers a publication, as far as whoever looks on can say before.
@@ -148,7 +150,6 @@ impl Truth {
             filter,
             ended: None,
             carriers: Vec::new(),
-            known: Instant::ORIGIN,
             outages: Vec::new(),
             refusals: Vec::new(),
             skips: Vec::new(),
@@ -238,6 +239,16 @@ impl Truth {
 
     fn wrote(&mut self, now: Instant, cable: usize, side: usize, note: Note) {
         if side == STATION {
+            if let Note::Progress {
+                id,
+                offset,
+                behind_ms: 0,
+            } = note
+                && let Some(hold) = self.lines[cable].asked.get(&id).copied()
+            {
+                let admitted = self.runs[self.holds[hold].run].admitted.len();
+                self.holds[hold].marks.push((offset, admitted));
+            }
             return;
         }
         match note {
@@ -260,15 +271,36 @@ impl Truth {
                     known: now,
                     arrived: Vec::new(),
                     skipped: 0,
+                    resumed: false,
+                    marks: Vec::new(),
+                    read: 0,
                 });
             }
             Note::Unsubscribe { id } => {
-                // A stream that ended by itself is left without a word from outside.
+                // A stream that ended by itself is left without a word from outside, and what came behind its end found nobody.
                 if let Some(hold) = self.lines[cable].asked.get(&id).copied() {
+                    self.found_nobody(now, cable, hold);
                     self.unwant(now, self.holds[hold].wire);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// What came at this very moment for a subscription that has ended, and for no other.
+    fn found_nobody(&mut self, now: Instant, cable: usize, index: usize) {
+        let (life, wire) = (self.lines[cable].life, self.holds[index].wire);
+        let others = |came: &(u32, Instant)| {
+            let mut others = self.holds.iter().filter(|hold| hold.wire != wire);
+            others.any(|hold| hold.arrived.contains(came))
+        };
+        let came = self.holds[index].arrived.iter();
+        let came = came.filter(|came| came.1 == now && !others(came));
+        let nobody: Vec<u32> = came.map(|(number, _)| *number).collect();
+        for number in nobody {
+            if self.lives[life].arrivals.get(&number) == Some(&now) {
+                self.lives[life].arrivals.remove(&number);
+            }
         }
     }
 
@@ -344,10 +376,17 @@ impl Truth {
                     self.event(now, life, hold, fact);
                 }
             }
-            Note::Progress { id, behind_ms, .. } => {
+            Note::Progress {
+                id,
+                behind_ms,
+                offset,
+            } => {
                 if let Some(hold) = hold(id).map(|hold| &mut self.holds[hold])
                     && hold.is_carrier()
                 {
+                    let marks = hold.marks.iter().filter(|(of, _)| *of <= offset);
+                    let read = marks.map(|(_, read)| *read).max();
+                    hold.read = hold.read.max(read.unwrap_or(0));
                     let behind = behind_ms.saturating_mul(1000);
                     hold.known = Instant::from_micros(now.as_micros().saturating_sub(behind));
                 }
@@ -387,7 +426,7 @@ impl Truth {
     fn resumed(&mut self, index: usize) {
         let (wire, run) = (self.holds[index].wire, self.holds[index].run);
         let admitted = &self.runs[run].admitted;
-        let earlier = self.holds[..index].iter().rev();
+        let earlier = self.holds[..index].iter();
         let earlier = earlier.filter(|hold| (hold.wire, hold.run) == (wire, run));
         let mut start = None;
         for hold in earlier.filter(|hold| hold.accepted.is_some()) {
@@ -395,10 +434,13 @@ impl Truth {
                 let place = admitted.iter().position(|(of, _)| of == number);
                 place.map(|place| place + 1)
             });
-            let read = arrived.max().or_else(|| hold.from.map(|(_, from)| from));
-            start = start.max(read);
+            let from = hold.from.map_or(0, |(_, from)| from);
+            let read = arrived.max().unwrap_or(0).max(hold.read).max(from);
+            start = start.max(Some(read));
         }
-        if let (Some(start), Some((_, from))) = (start, &mut self.holds[index].from) {
+        let hold = &mut self.holds[index];
+        hold.resumed = true;
+        if let (Some(start), Some((_, from))) = (start, &mut hold.from) {
             *from = (*from).min(start);
         }
     }
@@ -453,16 +495,13 @@ impl Truth {
         if wire.carriers.len() == before {
             return;
         }
-        wire.known = wire.known.max(hold.known);
         if wire.carriers.is_empty() {
             wire.outages.push(Outage {
-                known: wire.known,
                 began: now,
                 ended: None,
                 order: (self.order, None),
                 reason,
             });
-            wire.known = Instant::ORIGIN;
         }
     }
 

@@ -1,7 +1,10 @@
-//! Interruptions and gaps: each has its outage, and each outage is told once, with its window.
+//! Interruptions and gaps: each has its cause and its window, and no interruption is without a word or without an end.
 //!
-//! Decides: which of them a stream should hold, from when nobody carried its subscription. Leaves to others: what was missed (the ledger).
-//! Believes: the true time, and what a node's wall times mean in it. Bounded by: the outages of the run.
+//! Decides: which outage or which acceptance a notice speaks of. Leaves to others: what was missed (the ledger). Believes: the true time, and
+//! what a node's wall times mean in it. Bounded by: the outages and links of the run.
+//!
+//! Every station here is a mesh of its own. So an interruption is over with the first station that cannot go on from where it was read, or
+//! when each that carried before went on; and a station that cannot go on has a window of its own, whoever else carried.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -10,105 +13,167 @@ use super::{Findings, Sorted};
 use crate::code::GapReason;
 use crate::notice::Notice;
 use crate::sim::trace::words;
-use crate::sim::truth::Outage;
+use crate::sim::truth::{Hold, Outage};
 use crate::sim::world::{End, World};
-use crate::{Instant, WallMs};
-
-/// What a stream should say of an outage.
-#[derive(Clone, Copy, Debug)]
-enum Due {
-    Interrupted(Outage),
-    Over(Outage),
-}
+use crate::{Duration, Instant, WallMs};
 
 /// Milliseconds lost by counting in whole ones.
 const ROUNDING: i64 = 2;
+/// A window may begin so much earlier than it has to: what was read is known to have been said after a probe only.
+const PROBE: Duration = Duration::from_secs(62);
+/// How long a mesh that has not come back is waited for at least.
+const GRACE: Duration = Duration::from_secs(30);
 
 impl World {
     pub(super) fn check_windows(&self, sub: usize, sorted: &Sorted<'_>, found: &mut Findings) {
         let this = &self.subs[sub];
         let wire = &self.truth.wires[this.wire];
-        let (born, ended) = this.order;
-        let lives = |order: u64| order > born && order <= ended;
-        let mut due = Vec::new();
-        for outage in &wire.outages {
-            if lives(outage.order.0) {
-                due.push(Due::Interrupted(*outage));
-            }
-            if outage.order.1.is_some_and(lives) {
-                due.push(Due::Over(*outage));
-            }
-        }
-        let told: Vec<_> = sorted
-            .notices
-            .iter()
-            .filter(|(_, _, notice)| {
-                matches!(
-                    notice,
-                    Notice::Interrupted { .. }
-                        | Notice::Resumed { .. }
-                        | Notice::Gap {
-                            reason: GapReason::Lost | GapReason::Expired,
-                            ..
-                        }
-                )
-            })
-            .filter(|(_, at, notice)| !self.is_between_meshes(sub, *at, notice, &due))
-            .collect();
         // What was swallowed, or not read to its end, is not compared one by one.
         let partly =
             sorted.swallowed > 0 || matches!(this.ended, Some((_, End::Lagged | End::Crash)));
-        if told.len() > due.len() || (!partly && told.len() < due.len()) {
-            found.add("windows", || {
-                let told: Vec<_> = told.iter().map(|(_, _, notice)| words(notice)).collect();
-                format!("q{sub} says {told:?}, and what happened is {due:?}")
-            });
+        self.count_told(sub, sorted, partly, found);
+        let (born, ended) = this.order;
+        let lives = |outage: &&Outage| outage.order.0 > born && outage.order.0 <= ended;
+        let mut outages = wire.outages.iter().filter(lives);
+        let mut open = None;
+        let mut interruptions = 0;
+        for (_, at, notice) in &sorted.notices {
+            let why = match notice {
+                Notice::Interrupted { from, reason } => {
+                    interruptions += 1;
+                    let before = open.replace(*at);
+                    let same = |outage: &&Outage| {
+                        outage.reason == *reason
+                            && outage.began <= *at
+                            && self.begins(sub, (*at, *from), outage.began, false)
+                    };
+                    let broke = self
+                        .holds_of(sub)
+                        .any(|hold| hold.resumed && hold.left.is_some_and(|left| left <= *at));
+                    if before.is_some() && !partly {
+                        Some("the one before is not over")
+                    } else if outages.any(|outage| same(&outage)) || broke || partly {
+                        None
+                    } else {
+                        Some("nobody ended then, so, or it begins at another time")
+                    }
+                }
+                Notice::Resumed { .. } => {
+                    let resumed = self.holds_of(sub).any(|hold| {
+                        hold.resumed && hold.accepted.is_some_and(|accepted| accepted <= *at)
+                    });
+                    let was_open = open.take().is_some() || self.joined_open(sub) || partly;
+                    match (resumed, was_open) {
+                        (true, true) => None,
+                        (false, _) => Some("no station went on"),
+                        (_, false) => Some("it was not interrupted"),
+                    }
+                }
+                Notice::Gap {
+                    from,
+                    to,
+                    reason: GapReason::Lost | GapReason::Expired,
+                    ..
+                } => {
+                    open = None;
+                    self.gap(sub, *at, *from, *to)
+                }
+                _ => None,
+            };
+            if let Some(why) = why {
+                let outages = &wire.outages;
+                found.add("windows", || {
+                    format!("q{sub}: {}: {why}; {outages:?}", words(notice))
+                });
+            }
+        }
+        if partly {
             return;
         }
-        if sorted.swallowed == 0 {
-            for ((_, at, notice), due) in told.iter().zip(&due) {
-                if let Err(why) = self.window(sub, *at, notice, due) {
-                    found.add("windows", || {
-                        format!("q{sub}: {}: {why}; {due:?}", words(notice))
-                    });
-                }
-            }
+        if interruptions == 0 && wire.outages.iter().any(|outage| lives(&outage)) {
+            found.add("windows", || {
+                format!("q{sub} was not told of {:?}", wire.outages)
+            });
         }
-        self.count_told(sub, sorted, partly, found);
+        let waits =
+            self.holds_of(sub).any(|hold| hold.accepted.is_none()) || !wire.refusals.is_empty();
+        if this.ended.is_none() && open.is_some() && !waits {
+            found.add("windows", || {
+                format!(
+                    "q{sub}: its last interruption is never over; {:?}",
+                    wire.outages
+                )
+            });
+        }
     }
 
-    /// A station of another mesh carried, and one that came back could not replay: the window of that one alone. The stations here are each a mesh
-    /// of their own.
-    fn is_between_meshes(&self, sub: usize, at: Instant, notice: &Notice, due: &[Due]) -> bool {
-        let Notice::Gap {
-            from,
-            to,
-            reason: GapReason::Expired,
-            ..
-        } = notice
-        else {
+    fn holds_of(&self, sub: usize) -> impl Iterator<Item = &Hold> {
+        let wire = self.subs[sub].wire;
+        self.truth
+            .holds
+            .iter()
+            .filter(move |hold| hold.wire == wire)
+    }
+
+    /// Whether it was made while nobody carried, or while an interruption was not over.
+    fn joined_open(&self, sub: usize) -> bool {
+        let this = &self.subs[sub];
+        let wire = &self.truth.wires[this.wire];
+        wire.outages
+            .iter()
+            .any(|outage| outage.order.0 <= this.order.0)
+    }
+
+    /// Whether the window of what was accepted before `before` (or just then, unless `strict`) may begin there: not later than all that is known
+    /// to have been read, and not much earlier than any of it.
+    fn begins(
+        &self,
+        sub: usize,
+        (at, from): (Instant, WallMs),
+        before: Instant,
+        strict: bool,
+    ) -> bool {
+        let gone = self.holds_of(sub).filter(|hold| {
+            hold.accepted
+                .is_some_and(|accepted| accepted < before || (accepted == before && !strict))
+        });
+        let known: Vec<Instant> = gone.map(|hold| hold.known.min(before)).collect();
+        let (Some(first), Some(last)) = (known.iter().min(), known.iter().max()) else {
             return false;
         };
-        let over = due.iter().any(|due| match due {
-            Due::Over(outage) => {
-                let ended = outage.ended.unwrap_or(outage.began);
-                self.means(sub, at, *to, ended, ended)
-            }
-            Due::Interrupted(_) => false,
+        let early =
+            Instant::from_micros(first.as_micros().saturating_sub(PROBE.as_micros() as u64));
+        self.means(sub, at, from, early, *last)
+            || (self.is_stepped(sub) && self.means(sub, at, from, early, before))
+    }
+
+    fn is_stepped(&self, sub: usize) -> bool {
+        let host = self.truth.lives[self.subs[sub].life].host;
+        self.net.hosts[host].clock.was_stepped()
+    }
+
+    /// A gap ends when a station that cannot go on accepts, or when one that did not come back is given up.
+    fn gap(&self, sub: usize, at: Instant, from: WallMs, to: WallMs) -> Option<&'static str> {
+        let accepted = self
+            .holds_of(sub)
+            .filter(|hold| !hold.resumed)
+            .filter_map(|hold| hold.accepted);
+        let ends: Vec<Instant> = accepted
+            .filter(|end| self.means(sub, at, to, *end, *end))
+            .collect();
+        let mut outages = self.truth.wires[self.subs[sub].wire].outages.iter();
+        let given_up = outages.any(|outage| {
+            let soonest = outage.began.saturating_add(GRACE);
+            soonest <= at && self.means(sub, at, to, soonest, at)
         });
-        let wire = self.subs[sub].wire;
-        let holds = self.truth.holds.iter().filter(|hold| hold.wire == wire);
-        !over
-            && holds.clone().any(|back| {
-                let Some(accepted) = back.accepted else {
-                    return false;
-                };
-                self.means(sub, at, *to, accepted, accepted)
-                    && holds.clone().any(|gone| {
-                        gone.left.is_some_and(|left| left <= accepted)
-                            && self.means(sub, at, *from, gone.known, gone.known)
-                    })
-            })
+        if ends.is_empty() && !given_up {
+            return Some("it ends at another time");
+        }
+        let begins = ends
+            .iter()
+            .any(|end| self.begins(sub, (at, from), *end, true))
+            || (given_up && self.begins(sub, (at, from), at, true));
+        (!begins).then_some("it begins at another time")
     }
 
     /// Whether a wall time of a stream may mean a true time between these two.
@@ -159,56 +224,6 @@ impl World {
                     format!("q{sub} tells {told} {what} of its stations, of {due}")
                 });
             }
-        }
-    }
-
-    fn window(
-        &self,
-        sub: usize,
-        at: Instant,
-        notice: &Notice,
-        due: &Due,
-    ) -> Result<(), &'static str> {
-        let host = self.truth.lives[self.subs[sub].life].host;
-        let clock = &self.net.hosts[host].clock;
-        let within =
-            |wall: WallMs, low: Instant, high: Instant| self.means(sub, at, wall, low, high);
-        match (notice, due) {
-            (Notice::Interrupted { from, reason }, Due::Interrupted(outage)) => {
-                if *reason != outage.reason {
-                    return Err("another reason");
-                }
-                let right = within(*from, outage.known, outage.known)
-                    || (clock.was_stepped() && within(*from, outage.known, outage.began));
-                if right {
-                    Ok(())
-                } else {
-                    Err("it begins at another time")
-                }
-            }
-            (Notice::Gap { from, to, .. }, Due::Over(outage)) => {
-                let ended = outage.ended.unwrap_or(outage.began);
-                // A station that came back may have ended before the last one did.
-                let wire = self.subs[sub].wire;
-                let mut holds = self.truth.holds.iter().filter(|hold| hold.wire == wire);
-                let right = within(*from, outage.known, outage.known)
-                    || (clock.was_stepped() && within(*from, outage.known, outage.began))
-                    || holds.any(|gone| {
-                        gone.known <= outage.known
-                            && gone.left.is_some_and(|left| left <= ended)
-                            && within(*from, gone.known, gone.known)
-                    });
-                if !right {
-                    return Err("it begins at another time");
-                }
-                if within(*to, ended, ended) {
-                    Ok(())
-                } else {
-                    Err("it ends at another time")
-                }
-            }
-            (Notice::Resumed { .. }, Due::Over(_)) => Ok(()),
-            _ => Err("something else was due"),
         }
     }
 }
