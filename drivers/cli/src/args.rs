@@ -136,6 +136,9 @@ pub(crate) struct SubArgs {
     /// End after so many facts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
+    /// Go on where the last run with this file ended, and keep there how far this one is
+    #[arg(long, value_name = "FILE")]
+    pub(crate) resume: Option<PathBuf>,
     /// One JSON object per item, notices included
     #[arg(long, conflicts_with = "raw")]
     pub(crate) json: bool,

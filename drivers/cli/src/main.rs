@@ -17,6 +17,7 @@ mod node;
 mod output;
 mod payload;
 mod publish;
+mod resume;
 mod show;
 mod signals;
 mod station;

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
+use crate::exit::Failure;
+
 /// Bytes gathered before they are handed on although more is coming.
 const FULL: usize = 64 << 10;
 
@@ -15,12 +17,41 @@ const FULL: usize = 64 << 10;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Closed;
 
+/// Why less was written than was handed over.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// Standard output took less.
+    Output(io::Error),
+    /// What was to follow the bytes failed.
+    Then(Failure),
+}
+
+/// Done once everything before it was taken.
+pub(crate) type Then = Box<dyn FnOnce() -> Result<(), Failure> + Send>;
+
+enum Step {
+    Write(Vec<u8>),
+    Then(Then),
+}
+
+impl Step {
+    fn run(self, out: &mut impl Write) -> Result<(), Fault> {
+        match self {
+            Self::Write(bytes) => out
+                .write_all(&bytes)
+                .and_then(|()| out.flush())
+                .map_err(Fault::Output),
+            Self::Then(then) => then().map_err(Fault::Then),
+        }
+    }
+}
+
 /// A buffer here and a thread that writes.
 #[derive(Debug)]
 pub(crate) struct Output {
     buffer: Vec<u8>,
-    sender: mpsc::Sender<Vec<u8>>,
-    ended: oneshot::Receiver<io::Result<()>>,
+    sender: mpsc::Sender<Step>,
+    ended: oneshot::Receiver<Result<(), Fault>>,
     /// Standard output, where it is something that can be watched: a file cannot.
     #[cfg(unix)]
     pipe: Option<tokio::net::unix::pipe::Sender>,
@@ -28,14 +59,14 @@ pub(crate) struct Output {
 
 impl Output {
     pub(crate) fn start() -> Self {
-        let (sender, mut receiver) = mpsc::channel::<Vec<u8>>(2);
+        let (sender, mut receiver) = mpsc::channel::<Step>(2);
         let (tell, ended) = oneshot::channel();
         // Not a task of the runtime: a write to a stuck pipe may never come back.
         std::thread::spawn(move || {
             let mut out = io::stdout().lock();
             let mut written = Ok(());
-            while let (Some(bytes), true) = (receiver.blocking_recv(), written.is_ok()) {
-                written = out.write_all(&bytes).and_then(|()| out.flush());
+            while let (Some(step), true) = (receiver.blocking_recv(), written.is_ok()) {
+                written = step.run(&mut out);
                 if written.is_err() {
                     break;
                 }
@@ -62,13 +93,21 @@ impl Output {
         self.buffer.len() >= FULL
     }
 
-    /// Hands on what is gathered; waits while two buffers are on their way.
+    /// Hands on what is gathered; waits while two buffers are on their way. Cancel safe.
     pub(crate) async fn flush(&mut self) -> Result<(), Closed> {
         if self.buffer.is_empty() {
             return Ok(());
         }
+        let place = self.sender.reserve().await.map_err(|_| Closed)?;
         let bytes = std::mem::replace(&mut self.buffer, Vec::with_capacity(FULL));
-        self.sender.send(bytes).await.map_err(|_| Closed)
+        place.send(Step::Write(bytes));
+        Ok(())
+    }
+
+    /// Does this once all that is gathered was taken; it is not done when standard output takes less. Cancelled, it may not be done.
+    pub(crate) async fn then(&mut self, then: Then) -> Result<(), Closed> {
+        self.flush().await?;
+        self.sender.send(Step::Then(then)).await.map_err(|_| Closed)
     }
 
     /// Waits until standard output takes nothing any more: a write failed, or the pipe's reader has left.
@@ -95,14 +134,21 @@ impl Output {
         std::future::pending().await
     }
 
-    /// Writes the rest and waits until it is taken, at most `patience` when there is one.
+    /// Writes the rest, does what follows it, and waits until both are done, at most `patience` when there is one.
     ///
     /// # Errors
-    /// Why standard output took less.
-    pub(crate) async fn finish(mut self, patience: Option<Duration>) -> io::Result<()> {
+    /// Why less was done.
+    pub(crate) async fn finish(
+        mut self,
+        then: Option<Then>,
+        patience: Option<Duration>,
+    ) -> Result<(), Fault> {
         let all = async {
             // An output that has closed tells why below.
             self.flush().await.unwrap_or_default();
+            if let Some(then) = then {
+                self.then(then).await.unwrap_or_default();
+            }
             drop(self.sender);
             self.ended.await.unwrap_or(Ok(()))
         };

@@ -1,22 +1,23 @@
 //! `tidings sub`: facts to standard output, everything else to standard error, and a ledger at the end.
 //!
-//! Decides: how items look and when the run is over. Leaves to others: order, and what is missing; they are the core's. Believes: no
-//! clock but the notices' times. Bounded by: two buffers on their way to a slow pipe; then the stream fills, and then
+//! Decides: when the run is over and when positions are kept: after the facts before them were taken. Leaves to others: order, and what is missing; they are the core's. Believes: no
+//! clock but the notices' times, and the runtime's for keeping. Bounded by: two buffers on their way to a slow pipe; then the stream fills, and then
 //! `on_full: pause` stops the links, so that nothing is lost.
 
 use std::future::Future;
 use std::io::IsTerminal;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tidings::{Item, Mode, Notice, OnFull, Subscribe, topic};
+use tidings::{Delivery, Item, Mode, Notice, OnFull, Subscribe, topic};
 use tidings_tokio::Subscription;
 
 use crate::args::{self, SubArgs};
 use crate::audit::Audit;
 use crate::exit::{Exit, Failure, output_failed, say};
-use crate::output::{Closed, Output};
+use crate::output::{Closed, Fault, Output, Then};
+use crate::resume::Kept;
 use crate::show::Show;
 use crate::signals::Told;
 use crate::{keyfile, node};
@@ -37,11 +38,19 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
     }
     let realm = node::realm(args.node.realm.as_deref(), &args.filter)?;
     let sources = args::sources(&args.from)?;
+    let kept = match &args.resume {
+        Some(file) => Some(Kept::open(file, realm, &args.filter)?),
+        None => None,
+    };
     let node = node::start(&args.node, false)?;
     let mode = Mode::from(args.mode);
     let request = Subscribe::new(realm, args.filter.as_str(), sources)
         .mode(mode)
         .on_full(OnFull::Pause);
+    let request = match &kept {
+        Some(kept) => going_on(request, kept)?,
+        None => request,
+    };
     // Subscribed before the first link is up: no fact can come between.
     let mut subscription = node.subscribe(request).map_err(|refused| {
         Failure::usage(format!(
@@ -66,6 +75,9 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
         audit: Audit::default(),
         carriers: 0,
         refused: false,
+        kept,
+        kept_at: Instant::now(),
+        last: None,
     };
     let mut out = Output::start();
     let interrupted = tokio::select! {
@@ -73,22 +85,30 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
         _ = reader.read(&mut subscription, &mut out) => false,
         () = told.wait() => true,
     };
+    let then = reader.positions(&subscription, true);
     // A pipe nobody reads must not hold up a run that was interrupted.
     let written = out
-        .finish(interrupted.then_some(Duration::from_secs(1)))
+        .finish(then, interrupted.then_some(Duration::from_secs(1)))
         .await;
     let (ledger, bad) = reader.audit.close(mode, subscription.status().as_ref());
     node.close().await;
-    if let Err(error) = written {
-        return output_failed(&error);
+    match written {
+        Err(Fault::Output(error)) => return output_failed(&error),
+        Err(Fault::Then(failure)) => {
+            say(ledger);
+            return Err(failure);
+        }
+        Ok(()) => say(ledger),
     }
-    say(ledger);
     Ok(match (bad, reader.refused && reader.audit.delivered == 0) {
         (true, _) => Exit::Lost,
         (false, true) => Exit::Refused,
         (false, false) => Exit::Done,
     })
 }
+
+/// How often positions are kept.
+const KEEP_EVERY: Duration = Duration::from_secs(1);
 
 struct Reader {
     show: Show,
@@ -97,6 +117,19 @@ struct Reader {
     audit: Audit,
     carriers: usize,
     refused: bool,
+    /// Where positions are kept, if anywhere.
+    kept: Option<Kept>,
+    kept_at: Instant,
+    /// The last fact, where positions are kept.
+    last: Option<Delivery>,
+}
+
+/// The request of a run that goes on where the last one ended.
+fn going_on(request: Subscribe, kept: &Kept) -> Result<Subscribe, Failure> {
+    match kept.positions() {
+        Some(positions) => request.resume_from(positions).map_err(|_| kept.malformed()),
+        None => Ok(request.committing()),
+    }
 }
 
 impl Reader {
@@ -107,6 +140,12 @@ impl Reader {
         out: &mut Output,
     ) -> Result<(), Closed> {
         loop {
+            if self.kept_at.elapsed() >= KEEP_EVERY {
+                self.kept_at = Instant::now();
+                if let Some(then) = self.positions(subscription, false) {
+                    out.then(then).await?;
+                }
+            }
             let item = match ready(subscription.next()) {
                 Some(item) => item,
                 None => {
@@ -124,6 +163,9 @@ impl Reader {
                 Some(Item::Fact(fact)) => {
                     self.audit.fact(&fact);
                     self.show.fact(out.buffer(), &fact);
+                    if self.kept.is_some() {
+                        self.last = Some(fact);
+                    }
                 }
                 Some(Item::Notice(notice)) => {
                     self.say_carriers(subscription);
@@ -143,6 +185,14 @@ impl Reader {
                 return Ok(());
             }
         }
+    }
+
+    /// What keeps the positions behind the last fact; nothing when nothing came, or when they are kept already and not wanted `again`.
+    fn positions(&mut self, subscription: &Subscription, again: bool) -> Option<Then> {
+        // What cannot be committed now can be once the next item was taken.
+        let positions = subscription.commit(self.last.as_ref()?).ok()?;
+        let keep = self.kept.as_mut()?.keep(positions, again)?;
+        Some(Box::new(keep))
     }
 
     fn say_carriers(&mut self, subscription: &Subscription) {

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use futures_core::Stream;
-use tidings::{Item, Notice, SubscriptionId, SubscriptionStatus};
+use tidings::{Delivery, Item, Misuse, Notice, SubscriptionId, SubscriptionStatus};
 
 use crate::engine::Life;
 use crate::{Node, WaitError};
@@ -50,6 +50,20 @@ impl Subscription {
     /// How it stands: carriers, counts, what is queued. `None` once it has ended.
     pub fn status(&self) -> Option<SubscriptionStatus> {
         self.node.engine().lock().host.client.subscription(self.id)
+    }
+
+    /// What to keep so that the next run goes on behind `delivery`, the last fact this stream gave: bytes for
+    /// `Subscribe::resume_from`. Keep them once the fact is done with, for everything given until now counts as
+    /// done. Costs a look at every lane of the subscription; once a second is plenty.
+    ///
+    /// # Errors
+    /// `Misuse::NotCommitting` unless it was made with `committing` or `resume_from`;
+    /// `Misuse::NotCommittable` for another fact than the last, or when the next item has to be taken first;
+    /// `Misuse::DeadHandle` when it has ended.
+    pub fn commit(&self, delivery: &Delivery) -> Result<Vec<u8>, Misuse> {
+        let id = self.id;
+        let engine = self.node.engine();
+        engine.read(|state| state.host.client.commit(id, delivery))
     }
 
     /// Waits until at least `stations` stations accepted it, and answers how many have. Cancel

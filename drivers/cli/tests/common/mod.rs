@@ -81,7 +81,11 @@ pub(crate) struct Station {
 
 impl Station {
     pub(crate) fn start(args: &[&str]) -> Self {
-        let mut command = tidings(&["station", "--listen", "127.0.0.1:0"]);
+        Self::start_at("127.0.0.1:0", args)
+    }
+
+    pub(crate) fn start_at(listen: &str, args: &[&str]) -> Self {
+        let mut command = tidings(&["station", "--listen", listen]);
         command
             .args(args)
             .stdout(Stdio::piped())
@@ -132,4 +136,28 @@ impl Subscriber {
         self.stderr.read_to_string(&mut said).unwrap();
         (code, said)
     }
+}
+
+/// Publishes lines to `demo/lines`, with its exit code and what it said.
+pub(crate) fn publish(station: &Station, more: &[&str], lines: &str) -> (i32, String) {
+    let args = ["pub", "demo/lines", "--station", &station.address];
+    let mut command = tidings(&[&args, more].concat());
+    command.stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = Running::start(&mut command);
+    let mut stdin = process.0.stdin.take().unwrap();
+    let input = lines.to_owned();
+    let writer = std::thread::spawn(move || {
+        // One that ended early reads no more.
+        std::io::Write::write_all(&mut stdin, input.as_bytes()).ok();
+    });
+    let mut said = String::new();
+    let mut stderr = process.0.stderr.take().unwrap();
+    stderr.read_to_string(&mut said).unwrap();
+    writer.join().unwrap();
+    (process.wait(Duration::from_secs(60)), said)
+}
+
+/// The numbers `from` to `to`, a line each.
+pub(crate) fn numbers(from: u64, to: u64) -> String {
+    (from..to).fold(String::new(), |text, n| text + &format!("{n}\n"))
 }
