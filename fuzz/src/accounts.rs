@@ -41,6 +41,8 @@ pub struct Reader {
     /// Publications that notices count without naming them.
     pub counted: u64,
     pub ended: bool,
+    /// The application gave it up; its last items may still be to come.
+    pub left: bool,
 }
 
 impl Reader {
@@ -54,11 +56,16 @@ impl Reader {
             skipped: Vec::new(),
             counted: 0,
             ended: false,
+            left: false,
         }
     }
 
+    fn is_there(&self) -> bool {
+        !self.ended && !self.left
+    }
+
     fn wants(&self, sent: &Sent) -> bool {
-        !self.ended
+        self.is_there()
             && topic::matches(self.filter, sent.topic)
             && self.from.is_none_or(|from| from == sent.publisher)
     }
@@ -130,9 +137,16 @@ impl Books {
             }
             Frame::Event(event) => {
                 if let Some(sent) = self.sent(event.publication) {
+                    // One that nobody reads any more is withdrawn, written or not.
+                    let read = |filter: &str| {
+                        let mut readers = self.readers.iter();
+                        readers.any(|reader| reader.filter == filter && reader.is_there())
+                    };
                     let wired = self.wired[at].get(&event.id);
                     let held = wired.is_some_and(|wired| {
-                        wired.accepted && topic::matches(&wired.filter, sent.topic)
+                        wired.accepted
+                            && topic::matches(&wired.filter, sent.topic)
+                            && read(&wired.filter)
                     });
                     self.came(sent, held && wall <= sent.until);
                 }
