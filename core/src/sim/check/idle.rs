@@ -89,7 +89,8 @@ impl World {
             );
         }
         for line in &report.lines {
-            if line.used > line.capacity {
+            // What is in a stream has its weight counted there and cannot be refused any more: `worst_case_bytes` allows for it.
+            if line.used > line.capacity && line.name != "held_bytes" {
                 self.wrong(
                     "memory",
                     format!(

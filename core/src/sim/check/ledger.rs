@@ -147,7 +147,7 @@ impl World {
                 }
                 if let Some((end, _)) = this.ended {
                     // What was under way when it was ended by its own side is nobody's loss.
-                    let margin = Duration::from_secs(4);
+                    let margin = Duration::from_secs(12);
                     let arrived = arrivals.get(number);
                     if arrived.is_none_or(|arrived| arrived.saturating_add(margin) > end)
                         || this.was_stalled
