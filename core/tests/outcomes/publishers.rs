@@ -135,7 +135,8 @@ fn the_first_failure_is_the_reason_of_a_publisher_that_failed() {
     let written = rig.take_written();
     rig.answer(0, written[1].id, routed(1));
     rig.answer(0, written[2].id, refused());
-    rig.end_publisher(publisher);
+    assert!(rig.end_publisher(publisher));
+    assert_eq!(rig.written, [], "the third is not settled");
     assert_eq!(
         rig.publish(request(4).by(publisher)),
         Err(Refusal::PublisherEnded)
