@@ -35,6 +35,9 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Measure a station, or all of it in this process: facts at full speed, and whether all arrived
+    #[command(subcommand)]
+    Bench(BenchCommand),
     /// Run the vectors of a folder against this implementation
     Conformance(ConformanceArgs),
     /// Watch it work: two stations, a publisher and three subscribers over real sockets
@@ -55,6 +58,40 @@ pub(crate) enum Command {
     Station(StationArgs),
     /// Print what is published, in order, and what may be missing
     Sub(SubArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Start two stations, a publisher and a subscriber here, and measure them together
+    Pair(LoadArgs),
+    /// Publish at full speed, for a `bench sub` elsewhere
+    Pub {
+        #[command(flatten)]
+        load: LoadArgs,
+        #[command(flatten)]
+        node: NodeArgs,
+    },
+    /// Receive what one `bench pub` publishes
+    Sub {
+        /// Print the result as JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        node: NodeArgs,
+    },
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LoadArgs {
+    /// How many facts
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(crate) count: u64,
+    /// Bytes of text in each
+    #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u32).range(0..=65_536))]
+    pub(crate) size: u32,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What every node needs.

@@ -5,6 +5,7 @@
 
 mod args;
 mod audit;
+mod bench;
 mod conformance;
 mod demo;
 mod exit;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<Exit, Failure> {
     match command {
+        Command::Bench(command) => block_on(bench::run(command)),
         Command::Conformance(args) => conformance::run(&args),
         Command::Demo(args) => block_on(demo::run(args)),
         Command::Explain { code } => explain::run(code.as_deref()),

@@ -15,7 +15,7 @@ use tidings::{Outcome, Publish, RealmId, Refusal, topic};
 use tidings_tokio::{Node, Pending};
 use tokio::time::Instant;
 
-use crate::args::PubArgs;
+use crate::args::{NodeArgs, PubArgs};
 use crate::exit::{Exit, Failure, say};
 use crate::human::{self, count};
 use crate::lines::{self, Chunks, ReadError};
@@ -63,18 +63,17 @@ pub(crate) async fn run(args: PubArgs) -> Result<Exit, Failure> {
 
     let ledger = Ledger::new();
     let mut sender = Sender {
-        node: &node,
         args: &args,
         realm,
         ledger: &ledger,
-        pending: VecDeque::new(),
+        outbox: Outbox::new(&node, &args.node, &ledger),
     };
     let ended = tokio::select! {
         ended = sender.publish_all(input) => ended,
         () = ledger.show_progress() => Ok(()),
         _ = tokio::signal::ctrl_c() => Ok(()),
     };
-    sender.settle_ready();
+    sender.outbox.settle_ready();
     node.close().await;
     let erase = if human::stderr_is_terminal() {
         ERASE
@@ -92,9 +91,9 @@ pub(crate) async fn run(args: PubArgs) -> Result<Exit, Failure> {
 
 /// What became of this run's publications.
 #[derive(Debug)]
-struct Ledger {
+pub(crate) struct Ledger {
     began: Instant,
-    published: Cell<u64>,
+    pub(crate) published: Cell<u64>,
     routed: Cell<u64>,
     no_subscriber: Cell<u64>,
     refused: Cell<u64>,
@@ -107,7 +106,7 @@ fn add_one(counter: &Cell<u64>) {
 }
 
 impl Ledger {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             began: Instant::now(),
             published: Cell::new(0),
@@ -139,7 +138,7 @@ impl Ledger {
         self.published.get() - self.answered()
     }
 
-    fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let spent = self.began.elapsed();
         let mut line = format!(
             "published {}: routed {}, no subscriber {}, refused {}, unknown {}",
@@ -170,7 +169,7 @@ impl Ledger {
         )
     }
 
-    fn exit(&self) -> Exit {
+    pub(crate) fn exit(&self) -> Exit {
         if self.refused.get() > 0 {
             Exit::Refused
         } else if self.unknown.get() + self.unanswered() > 0 {
@@ -203,11 +202,10 @@ impl Ledger {
 
 /// Publishes and waits.
 struct Sender<'a> {
-    node: &'a Node,
     args: &'a PubArgs,
     realm: RealmId,
     ledger: &'a Ledger,
-    pending: VecDeque<Pending>,
+    outbox: Outbox<'a>,
 }
 
 impl Sender<'_> {
@@ -218,9 +216,7 @@ impl Sender<'_> {
             self.publish_lines(lines::chunks(input)).await
         };
         // What was published before a bad line is waited for too.
-        while let Some(pending) = self.pending.pop_front() {
-            self.ledger.settle(pending.await);
-        }
+        self.outbox.settle_all().await;
         done
     }
 
@@ -307,11 +303,68 @@ impl Sender<'_> {
         Publish::raw(self.realm, self.args.topic.as_str(), cbor)
     }
 
-    /// Publishes line `number`, or the whole file for 0, waiting for room as long as it takes and for a station as long as `--wait`.
+    /// Publishes line `number`, or the whole file for 0.
     async fn send(&mut self, mut request: Publish, number: u64) -> Result<(), Failure> {
         if let Some(ttl) = self.args.ttl {
             request = request.ttl(ttl);
         }
+        let other = match self.outbox.send(request).await {
+            Ok(()) => return Ok(()),
+            Err(Unsent::NoStation(failure)) => return Err(failure),
+            Err(Unsent::Refused(reason)) => reason,
+        };
+        let what = if number == 0 {
+            "the file".to_owned()
+        } else {
+            format!("line {number}")
+        };
+        let why = match other {
+            Refusal::EpochNotKept { .. } => match &self.args.node.key {
+                Some(key) => format!(
+                    "{} cannot be written. see its owner, its mode and its folder",
+                    keyfile::epoch_file(key).display()
+                ),
+                None => other.to_string(),
+            },
+            Refusal::TooLarge { limit } => {
+                format!(
+                    "it is too large, {} bytes are allowed. publish less at once",
+                    count(limit.into())
+                )
+            }
+            other => format!("{other}. what came before was published"),
+        };
+        Err(Failure::usage(format!("cannot publish {what}: {why}")))
+    }
+}
+
+/// Why something was not published.
+#[derive(Debug)]
+pub(crate) enum Unsent {
+    NoStation(Failure),
+    Refused(Refusal),
+}
+
+/// Publications under way.
+pub(crate) struct Outbox<'a> {
+    node: &'a Node,
+    args: &'a NodeArgs,
+    ledger: &'a Ledger,
+    pending: VecDeque<Pending>,
+}
+
+impl<'a> Outbox<'a> {
+    pub(crate) fn new(node: &'a Node, args: &'a NodeArgs, ledger: &'a Ledger) -> Self {
+        Self {
+            node,
+            args,
+            ledger,
+            pending: VecDeque::new(),
+        }
+    }
+
+    /// Publishes, waiting for room as long as it takes and for a station as long as `--wait`.
+    pub(crate) async fn send(&mut self, mut request: Publish) -> Result<(), Unsent> {
         loop {
             self.settle_ready();
             if self.pending.len() >= MAX_PENDING
@@ -329,33 +382,19 @@ impl Sender<'_> {
             };
             match refused.reason {
                 Refusal::WouldBlock => self.node.ready_to_publish().await,
-                Refusal::NoStation => node::connected(self.node, &self.args.node).await?,
-                other => {
-                    let what = if number == 0 {
-                        "the file".to_owned()
-                    } else {
-                        format!("line {number}")
-                    };
-                    let why = match other {
-                        Refusal::EpochNotKept { .. } => match &self.args.node.key {
-                            Some(key) => format!(
-                                "{} cannot be written. see its owner, its mode and its folder",
-                                keyfile::epoch_file(key).display()
-                            ),
-                            None => other.to_string(),
-                        },
-                        Refusal::TooLarge { limit } => {
-                            format!(
-                                "it is too large, {} bytes are allowed. publish less at once",
-                                count(limit.into())
-                            )
-                        }
-                        other => format!("{other}. what came before was published"),
-                    };
-                    return Err(Failure::usage(format!("cannot publish {what}: {why}")));
-                }
+                Refusal::NoStation => node::connected(self.node, self.args)
+                    .await
+                    .map_err(Unsent::NoStation)?,
+                other => return Err(Unsent::Refused(other)),
             }
             request = refused.request;
+        }
+    }
+
+    /// Books every answer.
+    pub(crate) async fn settle_all(&mut self) {
+        while let Some(pending) = self.pending.pop_front() {
+            self.ledger.settle(pending.await);
         }
     }
 

@@ -361,6 +361,49 @@ fn an_interrupt_before_a_station_answered_prints_the_ledger() {
     }
 }
 
+/// A figure of a result.
+fn figure(line: &[u8], name: &str) -> f64 {
+    let result: serde_json::Value = serde_json::from_slice(line).unwrap();
+    result[name].as_f64().unwrap()
+}
+
+#[test]
+fn bench_pair_misses_nothing_and_says_how_fast_it_was() {
+    let output = run(&["bench", "pair", "--count", "500", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(figure(&output.stdout, "missing"), 0.0);
+    for name in ["published", "received", "latency_p50", "latency_p99"] {
+        assert!(figure(&output.stdout, name) > 0.0, "{name}");
+    }
+}
+
+#[test]
+fn bench_sub_fails_when_something_went_missing() {
+    let station = Station::start(&[]);
+    let at = ["--station", station.address.as_str()];
+    let mut command = tidings(&["bench", "sub", "--json", at[0], at[1]]);
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut reader = Running::start(&mut command);
+    std::thread::sleep(Duration::from_secs(1));
+    // The second of two, as `bench pub` would publish it.
+    let file = folder("bench").join("fact");
+    std::fs::write(&file, "[1,2,0,\"\"]\n").unwrap();
+    let fact = [
+        "pub",
+        "bench/facts",
+        file.to_str().unwrap(),
+        "--json",
+        at[0],
+        at[1],
+    ];
+    assert_eq!(run(&fact).status.code(), Some(0));
+    assert_eq!(reader.wait(LONG), 1);
+    let mut said = Vec::new();
+    let mut stdout = reader.0.stdout.take().unwrap();
+    std::io::Read::read_to_end(&mut stdout, &mut said).unwrap();
+    assert_eq!(figure(&said, "missing"), 1.0);
+}
+
 #[test]
 fn a_key_that_stands_twice_in_a_json_object_is_refused() {
     let station = Station::start(&[]);

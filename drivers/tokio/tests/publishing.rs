@@ -3,7 +3,6 @@
 mod common;
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use common::{PATIENCE, fact, node, number, numbered, open, station, subscribe, up};
 use tidings::{Delivery, Item, Outcome, Refusal};
@@ -14,11 +13,6 @@ fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder).unwrap();
     folder
-}
-
-fn wall_micros() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    since.as_micros() as u64
 }
 
 fn read(path: &PathBuf) -> u64 {
@@ -38,7 +32,9 @@ async fn a_restart_goes_on_above_every_epoch_before_though_the_wall_went_back() 
     let reader = up(node(2, &station)).await;
     let mut facts = subscribe(&reader, open("epochs/**")).await;
     // A run whose clock was an hour ahead, seen from the next one.
-    let ahead = wall_micros() + 3_600_000_000;
+    let first = up(node(4, &station)).await;
+    first.publish(numbered("elsewhere", 0)).await.unwrap();
+    let ahead = first.last_epoch() + 3_600_000_000;
     std::fs::write(&file, format!("{ahead}\n")).unwrap();
     let mut last = ahead;
     for run in 0..3 {
