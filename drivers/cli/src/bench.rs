@@ -66,6 +66,7 @@ async fn pair(load: &LoadArgs) -> Result<Exit, Failure> {
         key: None,
         realm: None,
         wait: Duration::from_secs(5),
+        probe: Duration::from_secs(30),
     };
     let (publisher, reader) = (node::start(&args, false)?, node::start(&args, false)?);
     let sources = Sources::Nodes(vec![publisher.id()]);
