@@ -111,8 +111,8 @@ impl<H: Handle, T> Arena<H, T> {
         let generation = self.generation;
         let handle = H::from_parts(index, generation);
         if self.slots.len() == self.slots.capacity() {
-            // An eighth more, not twice as many: most of what a machine holds may lie here.
-            self.slots.reserve_exact((self.slots.len() / 8).max(4));
+            // A little more, not twice as many: most of what a machine holds may lie here.
+            self.slots.reserve_exact((self.slots.len() / 32).max(4));
         }
         self.slots.push(Slot {
             generation,
@@ -128,6 +128,24 @@ impl<H: Handle, T> Arena<H, T> {
             .filter(|slot| slot.generation == generation)?
             .value
             .as_ref()
+    }
+
+    /// What is in a slot, whatever its generation.
+    #[inline]
+    pub(crate) fn at(&self, index: u32) -> Option<(H, &T)> {
+        let slot = self.slots.get(index as usize)?;
+        let value = slot.value.as_ref()?;
+        Some((H::from_parts(index, slot.generation), value))
+    }
+
+    /// Slots, empty ones included.
+    pub(crate) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether one more value fits, all of them in the first `slots` slots.
+    pub(crate) fn has_room(&self, slots: usize) -> bool {
+        !self.free.is_empty() || self.slots.len() < slots
     }
 
     pub(crate) fn get_mut(&mut self, handle: H) -> Option<&mut T> {

@@ -183,6 +183,7 @@ mod limits;
 pub mod link;
 #[cfg(feature = "alloc")]
 mod notice;
+mod numbers;
 #[cfg(feature = "alloc")]
 mod publishers;
 #[cfg(feature = "alloc")]

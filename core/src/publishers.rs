@@ -5,29 +5,54 @@
 //! a key not used for twenty sweeps goes.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use crate::NodeId;
 use crate::code::ObjectFault;
 use crate::crypto::{Profile, PublicKey};
+use crate::numbers::Numbers;
 use crate::rng::Rng;
-use crate::table::HeapTable;
+use crate::table::TableKey;
 use crate::wire::{Object, Publication};
 
 #[derive(Debug)]
 struct Known<P> {
-    key: Box<PublicKey>,
+    key: PublicKey,
     kept: P,
-    /// Used since the hand last passed.
-    used: bool,
-    /// Sweeps since it was used.
-    age: u8,
+}
+
+/// When a key was last used, in a byte: sweeps since, and whether it was since the hand last passed.
+#[derive(Clone, Copy, Debug)]
+struct Use(u8);
+
+impl Use {
+    const MARK: u8 = 0x80;
+    const NOW: Self = Self(Self::MARK);
+
+    /// Takes the hand's mark away, if there is one.
+    fn take_mark(&mut self) -> bool {
+        let marked = self.0 & Self::MARK != 0;
+        self.0 &= !Self::MARK;
+        marked
+    }
+
+    /// One sweep more; whether it was used lately.
+    fn is_recent(&mut self) -> bool {
+        self.0 += 1;
+        self.0 & !Self::MARK <= OLDEST
+    }
 }
 
 /// Decoded keys by node, each with what its owner keeps for it.
 #[derive(Debug)]
 pub(crate) struct Publishers<P> {
     profile: Profile,
-    known: HeapTable<NodeId, Known<P>>,
+    index: Numbers,
+    /// Without a gap: the last one takes the place of one that goes.
+    known: Vec<Box<Known<P>>>,
+    /// Of each of them.
+    uses: Vec<Use>,
+    capacity: usize,
     hand: usize,
 }
 
@@ -37,20 +62,25 @@ const LOOK_AT: usize = 64;
 /// Sweeps a key is kept without being used.
 const OLDEST: u8 = 20;
 
+/// Places that may be kept without being used.
+const SLACK: usize = 16;
+
 impl<P: Default> Publishers<P> {
     pub(crate) fn new(profile: Profile, capacity: usize, rng: &mut Rng) -> Self {
         Self {
             profile,
-            known: HeapTable::with_capacity(capacity, rng),
+            index: Numbers::new(capacity, rng),
+            known: Vec::new(),
+            uses: Vec::new(),
+            capacity,
             hand: 0,
         }
     }
 
-    /// Checks key form, key id and signature. A key is kept once something it signed has verified, so that strangers who sign nothing
+    /// Checks key id, key form and signature. A key is kept once something it signed has verified, so that strangers who sign nothing
     /// valid push nobody out.
     pub(crate) fn verify(&mut self, publication: &Publication<'_>) -> Result<(), ObjectFault> {
-        if let Some(known) = self.known.get_mut(&publication.publisher) {
-            (known.used, known.age) = (true, 0);
+        if let Some(known) = self.known(&publication.publisher) {
             // An id is the hash of its key: another key under it is a lie.
             if known.key.as_bytes() != publication.key {
                 return Err(ObjectFault::KeyIdMismatch);
@@ -60,11 +90,12 @@ impl<P: Default> Publishers<P> {
                 false => Err(ObjectFault::SignatureInvalid),
             };
         }
-        let key = PublicKey::decode(self.profile, publication.key)
-            .map_err(|_| ObjectFault::BadKeyForm)?;
-        if key.node_id() != publication.publisher {
+        // Before the key is decoded: a hash costs a tenth of that.
+        if NodeId::of_key(self.profile.name(), publication.key) != publication.publisher {
             return Err(ObjectFault::KeyIdMismatch);
         }
+        let key = PublicKey::decode(self.profile, publication.key)
+            .map_err(|_| ObjectFault::BadKeyForm)?;
         if !publication.verify(&key) {
             return Err(ObjectFault::SignatureInvalid);
         }
@@ -75,14 +106,29 @@ impl<P: Default> Publishers<P> {
     /// The key of a publisher heard from, as carried, where it is kept, and what is kept with it.
     #[inline]
     pub(crate) fn heard(&mut self, publisher: &NodeId) -> Option<(&[u8; 32], &P)> {
-        let known = self.known.get_mut(publisher)?;
-        (known.used, known.age) = (true, 0);
+        let known = self.known(publisher)?;
         Some((known.key.as_bytes(), &known.kept))
     }
 
     /// What is kept with a key, if that is.
     pub(crate) fn kept_mut(&mut self, publisher: &NodeId) -> Option<&mut P> {
-        self.known.get_mut(publisher).map(|known| &mut known.kept)
+        let place = self.place(publisher)?;
+        Some(&mut self.known[place].kept)
+    }
+
+    /// One that is used.
+    #[inline]
+    fn known(&mut self, publisher: &NodeId) -> Option<&mut Known<P>> {
+        let place = self.place(publisher)?;
+        self.uses[place] = Use::NOW;
+        Some(&mut self.known[place])
+    }
+
+    #[inline]
+    fn place(&self, publisher: &NodeId) -> Option<usize> {
+        let is_it = |place: u32| self.known[place as usize].key.node_id() == *publisher;
+        let place = self.index.find(publisher.prefix(), is_it)?;
+        Some(place as usize)
     }
 
     /// Keeps the key of an object whose signature was verified elsewhere, if it is that publisher's.
@@ -101,35 +147,79 @@ impl<P: Default> Publishers<P> {
 
     /// Keeps a key whose signature was verified elsewhere.
     pub(crate) fn keep(&mut self, key: PublicKey) {
-        if self.known.len() >= self.known.capacity() {
+        let id = key.node_id();
+        let known = Known {
+            key,
+            kept: P::default(),
+        };
+        if let Some(place) = self.place(&id) {
+            self.uses[place] = Use::NOW;
+            *self.known[place] = known;
+            return;
+        }
+        if self.known.len() >= self.capacity {
             self.make_room();
         }
-        let known = Known {
-            key: Box::new(key),
-            kept: P::default(),
-            used: true,
-            age: 0,
-        };
-        // Full still: the next publication of this publisher decodes its key again.
-        drop(self.known.insert(known.key.node_id(), known));
+        if self.known.len() >= self.capacity {
+            // The next publication of this publisher decodes its key again.
+            return;
+        }
+        if self.known.len() == self.known.capacity() {
+            let more = (self.known.len() / 32).max(SLACK / 4);
+            self.known.reserve_exact(more);
+            self.uses.reserve_exact(more);
+        }
+        let place = self.known.len() as u32;
+        self.known.push(Box::new(known));
+        self.uses.push(Use::NOW);
+        let known = &self.known;
+        self.index
+            .insert(id.prefix(), place, |place| prefix(known, place));
     }
 
     fn make_room(&mut self) {
-        let mut gone = false;
-        self.known.sweep(&mut self.hand, LOOK_AT, |_, known| {
-            let keep = gone || core::mem::take(&mut known.used);
-            gone |= !keep;
-            keep
-        });
+        for _ in 0..LOOK_AT.min(self.known.len()) {
+            if self.hand >= self.known.len() {
+                self.hand = 0;
+            }
+            if !self.uses[self.hand].take_mark() {
+                return self.remove(self.hand);
+            }
+            self.hand += 1;
+        }
+    }
+
+    fn remove(&mut self, place: usize) {
+        let (number, last) = (place as u32, self.known.len() as u32 - 1);
+        let gone = self.known[place].key.node_id();
+        if number != last {
+            // It goes from the end, where nothing follows it.
+            self.known.swap(place, last as usize);
+            self.uses.swap(place, last as usize);
+            self.index
+                .swap((gone.prefix(), number), (prefix(&self.known, number), last));
+        }
+        self.known.pop();
+        self.uses.pop();
+        let known = &self.known;
+        self.index
+            .remove(gone.prefix(), last, |place| prefix(known, place));
     }
 
     /// Lets keys go that were not used for a while. Called every so often.
     pub(crate) fn sweep(&mut self) {
-        let mut hand = 0;
-        self.known.sweep(&mut hand, usize::MAX, |_, known| {
-            known.age += 1;
-            known.age <= OLDEST
-        });
+        let mut place = 0;
+        while let Some(of) = self.uses.get_mut(place) {
+            match of.is_recent() {
+                true => place += 1,
+                false => self.remove(place),
+            }
+        }
+        let kept = self.known.len() + SLACK;
+        if self.known.capacity() > 2 * kept {
+            self.known.shrink_to(kept);
+            self.uses.shrink_to(kept);
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -141,10 +231,17 @@ impl<P: Default> Publishers<P> {
     }
 
     pub(crate) fn capacity(&self) -> usize {
-        self.known.capacity()
+        self.capacity
     }
 
     pub(crate) fn memory(&self) -> usize {
-        self.known.memory() + self.known.len() * size_of::<PublicKey>()
+        self.index.memory()
+            + self.known.capacity() * size_of::<usize>()
+            + self.uses.capacity() * size_of::<Use>()
+            + self.known.len() * size_of::<Known<P>>()
     }
+}
+
+fn prefix<P>(known: &[Box<Known<P>>], place: u32) -> [u64; 2] {
+    known[place as usize].key.node_id().prefix()
 }

@@ -10,8 +10,9 @@
 
 use alloc::vec::Vec;
 
+use crate::numbers::Numbers;
 use crate::rng::Rng;
-use crate::table::{HeapTable, TableKey};
+use crate::table::TableKey;
 use crate::time::{Duration, Instant, Now, WallMs};
 
 /// Rows that may be kept without being used.
@@ -99,10 +100,13 @@ impl<K, P: Default> Row<K, P> {
 /// Numberings by key, each with a tag and what its owner keeps for it.
 #[derive(Debug)]
 pub(crate) struct Tags<K, P> {
-    index: HeapTable<K, u16>,
+    /// Of each numbering, its place.
+    index: Numbers,
     rows: Vec<Row<K, P>>,
     /// Places of rows that are neither live nor resting.
     free: Vec<u16>,
+    /// How many are live.
+    len: usize,
     capacity: usize,
     hand: usize,
     /// Where the generations of a place begin that was given back: above all it had.
@@ -115,9 +119,10 @@ impl<K: TableKey + Copy, P: Default> Tags<K, P> {
     pub(crate) fn new(capacity: usize, rng: &mut Rng) -> Self {
         let capacity = capacity.clamp(1, 1 << 16);
         Self {
-            index: HeapTable::with_capacity(capacity, rng),
+            index: Numbers::new(capacity, rng),
             rows: Vec::new(),
             free: Vec::new(),
+            len: 0,
             capacity,
             hand: 0,
             generation: 0,
@@ -135,7 +140,7 @@ impl<K: TableKey + Copy, P: Default> Tags<K, P> {
         let hinted = self.row(hint).is_some_and(|row| row.key == key);
         let known = match hinted {
             true => Some(hint as u16),
-            false => self.index.get(&key).copied(),
+            false => self.place(&key),
         };
         let place = match known {
             Some(place) => place,
@@ -143,8 +148,10 @@ impl<K: TableKey + Copy, P: Default> Tags<K, P> {
                 let Some(place) = self.place_for(key) else {
                     return NONE;
                 };
-                // There is room: a live row is an entry.
-                let _before: Result<_, _> = self.index.insert(key, place);
+                let rows = &self.rows;
+                self.index
+                    .insert(key.prefix(), place.into(), |place| prefix(rows, place));
+                self.len += 1;
                 place
             }
         };
@@ -158,6 +165,22 @@ impl<K: TableKey + Copy, P: Default> Tags<K, P> {
         tag_of(place, row.generation)
     }
 
+    fn place(&self, key: &K) -> Option<u16> {
+        let is_it = |place: u32| self.rows[place as usize].key == *key;
+        let place = self.index.find(key.prefix(), is_it)?;
+        Some(place as u16)
+    }
+
+    /// Ends the numbering of a row. Answers whether the place can be used again.
+    fn finish(&mut self, place: usize) -> bool {
+        let rows = &self.rows;
+        let key = rows[place].key.prefix();
+        self.index
+            .remove(key, place as u32, |place| prefix(rows, place));
+        self.len -= 1;
+        self.rows[place].finish()
+    }
+
     fn place_for(&mut self, key: K) -> Option<u16> {
         if let Some(place) = self.free.pop() {
             let row = &mut self.rows[usize::from(place)];
@@ -165,10 +188,13 @@ impl<K: TableKey + Copy, P: Default> Tags<K, P> {
             return Some(place);
         }
         if self.rows.len() < self.capacity {
+            if self.rows.len() == self.rows.capacity() {
+                self.rows.reserve_exact((self.rows.len() / 16).max(SLACK));
+            }
             self.rows.push(Row::new(key, self.generation, self.before));
             return Some((self.rows.len() - 1) as u16);
         }
-        if self.index.is_empty() {
+        if self.len == 0 {
             return None;
         }
         // Second chance: one round clears every mark, and the next ends it unless every place it comes to is used up.
@@ -178,8 +204,8 @@ impl<K: TableKey + Copy, P: Default> Tags<K, P> {
             if !row.live || core::mem::take(&mut row.used) {
                 continue;
             }
-            self.index.remove(&row.key);
-            if row.finish() {
+            if self.finish(self.hand) {
+                let row = &mut self.rows[self.hand];
                 *row = Row::new(key, row.generation, row.before);
                 return Some(self.hand as u16);
             }
@@ -189,10 +215,10 @@ impl<K: TableKey + Copy, P: Default> Tags<K, P> {
 
     /// Lets numberings go whose last publication has expired, and gives rows at the end back.
     pub(crate) fn sweep(&mut self, now: Now) {
-        for (place, row) in self.rows.iter_mut().enumerate() {
+        for place in 0..self.rows.len() {
+            let row = &mut self.rows[place];
             let usable = if row.live && row.end.is_over(now) {
-                self.index.remove(&row.key);
-                row.finish()
+                self.finish(place)
             } else if row.generation == RESTING && row.before.is_long_over(now) {
                 row.generation = 0;
                 true
@@ -265,7 +291,7 @@ impl<K: TableKey + Copy, P: Default> Tags<K, P> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.index.len()
+        self.len
     }
 
     pub(crate) fn capacity(&self) -> usize {
@@ -277,6 +303,10 @@ impl<K: TableKey + Copy, P: Default> Tags<K, P> {
             + self.rows.capacity() * size_of::<Row<K, P>>()
             + self.free.capacity() * 2
     }
+}
+
+fn prefix<K: TableKey, P>(rows: &[Row<K, P>], place: u32) -> [u64; 2] {
+    rows[place as usize].key.prefix()
 }
 
 fn tag_of(place: u16, generation: u16) -> u32 {

@@ -290,8 +290,8 @@ impl Client {
         let Some(slot) = self.lanes.get_mut(lane) else {
             return;
         };
-        let found = self.subscriptions.get(slot.subscription);
-        let wire = found.and_then(|found| self.wires.get(found.wire));
+        let found = self.subscriptions.at(slot.subscription);
+        let wire = found.and_then(|(_, found)| self.wires.get(found.wire));
         if wire.is_some_and(|wire| wire.continuity.is_replaying())
             && let Some(work) = slot.work()
         {
@@ -304,7 +304,7 @@ impl Client {
             return Vec::new();
         };
         let of_it = self.lanes.iter();
-        let of_it = of_it.filter(|(_, slot)| wire.holders.contains(&slot.subscription));
+        let of_it = of_it.filter(|(_, slot)| wire.holders.iter().any(|holder| slot.is_of(*holder)));
         of_it.map(|(lane, _)| lane).collect()
     }
 

@@ -149,12 +149,12 @@ impl Client {
         }
         let topics = &self.topics;
         let lanes = self.lanes.iter();
-        for (_, slot) in lanes.filter(|(_, slot)| slot.subscription == subscription) {
+        for (_, slot) in lanes.filter(|(_, slot)| slot.is_of(subscription)) {
             // What is decided and not in the stream yet has no known edge.
             let known = slot.edges().into_iter().flatten();
             for (epoch, seq) in known.filter(|_| !slot.is_ready()) {
-                if let Some(topic) = topics.get(slot.key.topic) {
-                    edges.add(slot.key.publisher, &topic.name, epoch, seq);
+                if let Some((_, topic)) = topics.at(slot.topic()) {
+                    edges.add(slot.publisher, &topic.name, epoch, seq);
                 }
             }
         }

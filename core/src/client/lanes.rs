@@ -4,12 +4,17 @@
 //! machine). Believes: mono, and both clocks for when a resting lane is forgotten. Bounded by: `ClientLimits::lanes`, resting ones
 //! included; at the bound a new publisher's facts are `Dropped { lanes_full }`.
 
+mod rest;
+mod slots;
+
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::num::NonZeroU32;
 use core::time::Duration;
 
+pub(super) use self::slots::Lanes;
 use super::timers::Timer;
 use super::{Client, LaneId, TopicId};
 use crate::code::UnopenedReason;
@@ -65,12 +70,12 @@ fn mixed(publisher: &NodeId, more: u64) -> [u64; 2] {
 
 impl TableKey for LaneKey {
     fn prefix(&self) -> [u64; 2] {
-        let (topic, subscription) = (self.topic.index, self.subscription.index);
-        mixed(
-            &self.publisher,
-            u64::from(topic) << 32 | u64::from(subscription),
-        )
+        lane_prefix(&self.publisher, self.topic.index, self.subscription.index)
     }
+}
+
+fn lane_prefix(publisher: &NodeId, topic: u32, subscription: u32) -> [u64; 2] {
+    mixed(publisher, u64::from(topic) << 32 | u64::from(subscription))
 }
 
 impl TableKey for NumberingKey {
@@ -91,6 +96,11 @@ pub(super) struct Work {
     pub(super) held_bytes: usize,
     /// Those of them that its publisher's account knows.
     accounted: usize,
+    /// It is in its stream's waiting list, as it is while it is ready and its stream is full.
+    pub(super) waiting: bool,
+    armed: Option<Instant>,
+    /// The armed deadline is the one at which it may be forgotten.
+    resting: bool,
 }
 
 impl Work {
@@ -102,9 +112,14 @@ impl Work {
                 topic: topic.to_owned(),
                 held_bytes: 0,
                 accounted: 0,
+                waiting: false,
+                armed: None,
+                resting: false,
             });
         };
         work.lane.renew(config);
+        (work.waiting, work.armed, work.resting) = (false, None, false);
+        debug_assert!((work.held_bytes, work.accounted) == (0, 0));
         work.topic.clear();
         work.topic.push_str(topic);
         work
@@ -122,20 +137,45 @@ enum Kept {
     Whole(Box<Work>),
 }
 
-/// A lane and whose it is.
+/// A lane and whose it is. What it names by number outlives it.
 #[derive(Debug)]
 pub(super) struct LaneSlot {
-    pub(super) key: LaneKey,
-    pub(super) subscription: SubscriptionId,
+    pub(super) publisher: NodeId,
+    /// One more than the number of the topic's place.
+    topic: NonZeroU32,
+    /// The number of its place.
+    pub(super) subscription: u32,
     kept: Kept,
-    /// It is in its stream's waiting list.
-    pub(super) waiting: bool,
-    armed: Option<Instant>,
-    /// The armed deadline is the one at which it may be forgotten.
-    resting: bool,
 }
 
 impl LaneSlot {
+    fn new(key: &LaneKey, work: Box<Work>) -> Self {
+        Self {
+            publisher: key.publisher,
+            topic: NonZeroU32::MIN.saturating_add(key.topic.index),
+            subscription: key.subscription.index,
+            kept: Kept::Whole(work),
+        }
+    }
+
+    #[inline]
+    fn is(&self, key: &LaneKey) -> bool {
+        self.publisher == key.publisher
+            && self.topic() == key.topic.index
+            && self.is_of(key.subscription)
+    }
+
+    /// The number of its topic's place.
+    pub(super) fn topic(&self) -> u32 {
+        self.topic.get() - 1
+    }
+
+    /// It is one of this subscription.
+    #[inline]
+    pub(super) fn is_of(&self, subscription: SubscriptionId) -> bool {
+        self.subscription == subscription.index
+    }
+
     /// The lane itself, unless it is folded.
     pub(super) fn work(&mut self) -> Option<&mut Work> {
         match &mut self.kept {
@@ -184,7 +224,7 @@ impl LaneSlot {
 
     /// The next item, as the stream wants it.
     pub(super) fn poll(&mut self, held: &mut usize) -> Option<Item> {
-        let publisher = self.key.publisher;
+        let publisher = self.publisher;
         let Work {
             lane,
             topic,
@@ -335,9 +375,9 @@ impl Client {
         near: Option<LaneId>,
         epoch: u64,
     ) -> Option<LaneId> {
-        let is_it = |id: &LaneId| self.lanes.get(*id).is_some_and(|slot| slot.key == key);
+        let is_it = |id: &LaneId| self.lanes.get(*id).is_some_and(|slot| slot.is(&key));
         let known = near.filter(is_it);
-        if let Some(id) = known.or_else(|| self.lane_index.get(&key).copied()) {
+        if let Some(id) = known.or_else(|| self.lanes.find(&key)) {
             self.unfold(now, id);
             self.hold_lane(now, id);
             return Some(id);
@@ -345,22 +385,12 @@ impl Client {
         let base = self.lane_base();
         let found = self.subscriptions.get_mut(key.subscription)?;
         let topic = self.topics.get_mut(key.topic)?;
-        if self.lanes.len() >= self.config.limits.lanes {
+        if self.lanes.is_full() {
             return None;
         }
         let config = found.lane_config(&key.publisher, epoch, now, base);
-        let id = self.lanes.insert(LaneSlot {
-            key,
-            subscription: key.subscription,
-            kept: Kept::Whole(Work::begin(&mut self.spare, &topic.name, config)),
-            waiting: false,
-            armed: None,
-            resting: false,
-        });
-        if self.lane_index.insert(key, id).is_err() {
-            self.lanes.remove(id);
-            return None;
-        }
+        let work = Work::begin(&mut self.spare, &topic.name, config);
+        let id = self.lanes.insert(&key, work);
         found.lanes += 1;
         match self.resting.remove(&key) {
             // The record had kept its topic.
@@ -401,14 +431,15 @@ impl Client {
         let Kept::Folded(folded) = slot.kept else {
             return;
         };
-        let found = self.subscriptions.get(slot.subscription);
-        let (Some(found), Some(topic)) = (found, self.topics.get(slot.key.topic)) else {
+        let found = self.subscriptions.at(slot.subscription);
+        let topic = self.topics.at(slot.topic());
+        let (Some((_, found)), Some((_, topic))) = (found, topic) else {
             return;
         };
         // It follows a numbering, so it is none that may have been forgotten.
         let config = LaneConfig {
             forgotten: false,
-            ..found.lane_config(&slot.key.publisher, 0, now, base)
+            ..found.lane_config(&slot.publisher, 0, now, base)
         };
         let mut work = Work::begin(&mut self.spare, &topic.name, config);
         work.lane.unfold(&folded);
@@ -418,15 +449,19 @@ impl Client {
     /// The one place that restores what is derived from a lane after any change of it: its items in the stream, its deadline in the index.
     pub(super) fn touch(&mut self, id: LaneId) {
         self.drain_lane(id);
-        let Some(slot) = self.lanes.get_mut(id) else {
+        let Some(slot) = self.lanes.get(id) else {
             return;
         };
-        let (publisher, subscription) = (slot.key.publisher, slot.subscription);
-        if let Some(work) = slot.work()
-            && work.held_bytes != work.accounted
-        {
-            let before = core::mem::replace(&mut work.accounted, work.held_bytes);
+        let publisher = slot.publisher;
+        let Some(subscription) = self.subscription_of(slot) else {
+            return;
+        };
+        let Some(work) = self.lanes.get_mut(id).and_then(LaneSlot::work) else {
+            return self.mark_now_and_then(subscription);
+        };
+        if work.held_bytes != work.accounted {
             let after = work.held_bytes;
+            let before = core::mem::replace(&mut work.accounted, after);
             self.account(publisher, before, after);
             self.account_stream(subscription, before, after);
         }
@@ -434,25 +469,28 @@ impl Client {
         let Some(slot) = self.lanes.get_mut(id) else {
             return;
         };
-        let folded = slot.whole().and_then(|work| work.lane.fold());
-        if let Some(folded) = folded
-            && let Kept::Whole(work) = core::mem::replace(&mut slot.kept, Kept::Folded(folded))
-        {
-            self.spare.get_or_insert(work);
-        }
-        let (due, rest_at) = match &slot.kept {
-            Kept::Folded(folded) => (None, Some(folded.rest_at())),
-            Kept::Whole(work) => (work.lane.poll_timeout(), work.lane.rest_at()),
-        };
-        // A lane that could not be drained for long rests at once, but later than now: this may be called by an output.
-        let soon = self.now.mono.saturating_add(Duration::from_micros(1));
-        let at = due.or_else(|| rest_at.map(|at| at.max(soon)));
-        slot.resting = due.is_none();
-        // One that moved back stays where it is and is looked at early: else every fact would move the end of the lane's rest.
-        let Some(at) = at.filter(|at| slot.armed.is_none_or(|armed| *at < armed)) else {
+        let Kept::Whole(work) = &mut slot.kept else {
             return;
         };
-        let armed = slot.armed.replace(at);
+        if let Some(folded) = work.lane.fold() {
+            // The sweep looks when it may be forgotten.
+            let armed = work.armed;
+            if let Kept::Whole(work) = core::mem::replace(&mut slot.kept, Kept::Folded(folded)) {
+                self.spare.get_or_insert(work);
+            }
+            return self.disarm(armed, Timer::Lane(id));
+        }
+        let due = work.lane.poll_timeout();
+        // A lane that could not be drained for long rests at once, but later than now: this may be called by an output.
+        let soon = self.now.mono.saturating_add(Duration::from_micros(1));
+        let rest_at = || work.lane.rest_at().map(|at| at.max(soon));
+        let at = due.or_else(rest_at);
+        work.resting = due.is_none();
+        // One that moved back stays where it is and is looked at early: else every fact would move the end of the lane's rest.
+        let Some(at) = at.filter(|at| work.armed.is_none_or(|armed| *at < armed)) else {
+            return;
+        };
+        let armed = work.armed.replace(at);
         self.disarm(armed, Timer::Lane(id));
         self.timers.insert((at, Timer::Lane(id)));
     }
@@ -470,83 +508,58 @@ impl Client {
     }
 
     pub(super) fn lane_timeout(&mut self, now: Now, id: LaneId) {
-        let Some(slot) = self.lanes.get_mut(id) else {
-            return;
-        };
-        slot.armed = None;
-        let (key, resting) = (slot.key, slot.resting);
-        self.unfold(now, id);
         let Some(work) = self.lanes.get_mut(id).and_then(LaneSlot::work) else {
             return;
         };
-        if !resting {
-            work.lane.handle_timeout(now);
-            return self.touch(id);
+        work.armed = None;
+        if work.resting {
+            return self.rest_lane(now, id);
         }
-        // Idle with nothing held: 64 bytes remember what it must not deliver twice.
-        let Some(rest) = work.lane.rest(now) else {
-            return self.touch(id);
-        };
-        if self.resting.insert(key, rest).is_ok() {
-            self.take_lane(id);
-            self.arm_sweep(now);
-        } else {
-            self.remove_lane(id);
-            self.forgot(key.subscription);
-        }
+        work.lane.handle_timeout(now);
+        self.touch(id);
     }
 
-    /// Lets records go that answer for nothing any more.
-    pub(super) fn sweep_resting(&mut self, now: Now, budget: usize) {
-        let mut gone = Vec::new();
-        self.resting
-            .sweep(&mut self.resting_hand, budget, |key, rest| {
-                let keep = !rest.is_expired(now);
-                if !keep {
-                    gone.push(*key);
-                }
-                keep
-            });
-        for key in gone {
-            self.forgot(key.subscription);
-            self.leave_topic(key.topic);
-        }
+    fn key_of(&self, slot: &LaneSlot) -> Option<LaneKey> {
+        Some(LaneKey {
+            publisher: slot.publisher,
+            topic: self.topics.at(slot.topic())?.0,
+            subscription: self.subscription_of(slot)?,
+        })
     }
 
-    /// A record was given up: a numbering from before now that is heard for the first time in this subscription may have been heard before.
-    fn forgot(&mut self, id: SubscriptionId) {
-        if let Some(found) = self.subscriptions.get_mut(id) {
-            found.forgot = Some(self.now.wall);
-        }
+    pub(super) fn subscription_of(&self, slot: &LaneSlot) -> Option<SubscriptionId> {
+        self.subscriptions.at(slot.subscription).map(|(id, _)| id)
     }
 
-    fn take_lane(&mut self, id: LaneId) -> Option<LaneKey> {
+    fn take_lane(&mut self, id: LaneId) -> Option<LaneSlot> {
         let slot = self.lanes.remove(id)?;
-        self.lane_index.remove(&slot.key);
         if let Some(work) = slot.whole() {
             self.held_bytes -= work.held_bytes;
-            self.account(slot.key.publisher, work.accounted, 0);
-            self.account_stream(slot.subscription, work.accounted, 0);
+            self.account(slot.publisher, work.accounted, 0);
+            if let Some(id) = self.subscription_of(&slot) {
+                self.account_stream(id, work.accounted, 0);
+            }
+            self.disarm(work.armed, Timer::Lane(id));
         }
-        self.disarm(slot.armed, Timer::Lane(id));
-        if let Some(found) = self.subscriptions.get_mut(slot.subscription) {
+        if let Some(id) = self.subscription_of(&slot)
+            && let Some(found) = self.subscriptions.get_mut(id)
+        {
             Self::count_lane(found, &slot);
         }
-        Some(slot.key)
+        Some(slot)
     }
 
     pub(super) fn remove_lane(&mut self, id: LaneId) {
-        if let Some(key) = self.take_lane(id) {
-            self.leave_topic(key.topic);
+        if let Some(slot) = self.take_lane(id)
+            && let Some((topic, _)) = self.topics.at(slot.topic())
+        {
+            self.leave_topic(topic);
         }
     }
 
     /// Forgets every lane and every record of a subscription that is gone.
     pub(super) fn forget_lanes(&mut self, id: SubscriptionId) {
-        let of_it = self
-            .lanes
-            .iter()
-            .filter(|(_, slot)| slot.subscription == id);
+        let of_it = self.lanes.iter().filter(|(_, slot)| slot.is_of(id));
         let lanes: Vec<LaneId> = of_it.map(|(lane, _)| lane).collect();
         for lane in lanes {
             self.remove_lane(lane);

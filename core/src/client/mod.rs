@@ -31,12 +31,12 @@ use alloc::vec::Vec;
 pub(crate) use self::config::SignerBox;
 pub use self::config::{ClientConfig, ValidClientConfig, Verification};
 use self::counter::Counters;
-use self::lanes::{LaneKey, LaneSlot, NumberingKey, Topic, Work};
+use self::lanes::{LaneKey, Lanes, NumberingKey, Topic, Work};
 use self::pool::{Dialled, NodeSide};
 use self::publish::Outgoing;
 use self::publisher::OpenPublisher;
 use self::questions::Questions;
-use self::receive::Hint;
+use self::receive::Last;
 pub use self::request::{Publish, Sources, Subscribe};
 pub use self::status::{ClientStatus, LinkState, LinkStatus, SubscriptionStatus};
 use self::streams::Subscription;
@@ -87,8 +87,8 @@ pub struct Client {
     /// Topics somebody was heard on, by realm and name.
     topics: Arena<TopicId, Topic>,
     topic_index: BTreeMap<RealmId, BTreeMap<String, TopicId>>,
-    lanes: Arena<LaneId, LaneSlot>,
-    lane_index: HeapTable<LaneKey, LaneId>,
+    lanes: Lanes,
+    lanes_hand: usize,
     /// For the next lane that is unfolded.
     spare: Option<Box<Work>>,
     /// What is left of lanes nobody spoke on for ten minutes.
@@ -96,7 +96,7 @@ pub struct Client {
     resting_hand: usize,
     dedup: HeapDedup,
     tags: Tags<NumberingKey, ()>,
-    publishers: Publishers<Option<Hint>>,
+    publishers: Publishers<Last>,
     /// Facts whose signature is being checked elsewhere.
     unverified: Questions,
     /// Whom the publication at hand is for; kept for its memory.
@@ -158,8 +158,8 @@ impl Client {
             pausing: 0,
             topics: Arena::default(),
             topic_index: BTreeMap::new(),
-            lanes: Arena::default(),
-            lane_index: HeapTable::with_capacity(limits.lanes, &mut tables),
+            lanes: Lanes::new(limits.lanes, &mut tables),
+            lanes_hand: 0,
             spare: None,
             resting: HeapTable::with_capacity(limits.resting_lanes, &mut tables),
             resting_hand: 0,

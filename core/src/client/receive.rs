@@ -50,11 +50,27 @@ struct Seen {
 }
 
 /// Where the last publication of a publisher went, to be looked at first for its next: what is named here is compared before it is believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Hint {
+#[derive(Clone, Copy, Debug)]
+struct Hint {
     topic: TopicId,
     tag: u32,
     lane: LaneId,
+}
+
+/// What is kept of a [`Hint`]: the number of the lane's place, and the tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Last {
+    lane: u32,
+    tag: u32,
+}
+
+impl Default for Last {
+    fn default() -> Self {
+        Self {
+            lane: u32::MAX,
+            tag: tags::NONE,
+        }
+    }
 }
 
 /// A publication that is new and wanted, with what it is remembered by.
@@ -116,7 +132,8 @@ impl Client {
         let publication = publication.as_ref().map_err(|fault| *fault)?;
         let publisher = self.publishers.heard(&publication.publisher);
         let same_key = publisher.map(|(key, _)| key == publication.key);
-        let hint = publisher.and_then(|(_, hint)| *hint);
+        let last = publisher.map_or_else(Last::default, |(_, last)| *last);
+        let hint = self.hint(last);
         let mut readers = core::mem::take(&mut self.readers);
         let hinted = hint.filter(|hint| {
             self.topics
@@ -139,6 +156,12 @@ impl Client {
         let judged = self.judge(now, publication, &seen, from, &mut readers);
         self.readers = readers;
         judged
+    }
+
+    fn hint(&self, Last { lane, tag }: Last) -> Option<Hint> {
+        let (lane, slot) = self.lanes.at(lane)?;
+        let (topic, _) = self.topics.at(slot.topic())?;
+        Some(Hint { topic, tag, lane })
     }
 
     /// Puts the readers of a topic into `readers` in place of what is there; false when the topic is gone.
@@ -259,11 +282,8 @@ impl Client {
     }
 
     fn covers(&self, key: &LaneKey, epoch: u64, seq: u64) -> bool {
-        match self
-            .lane_index
-            .get(key)
-            .and_then(|lane| self.lanes.get(*lane))
-        {
+        let lane = self.lanes.find(key);
+        match lane.and_then(|lane| self.lanes.get(lane)) {
             Some(slot) => slot.covers(epoch, seq),
             None => self
                 .resting
@@ -380,12 +400,14 @@ impl Client {
             // Nobody has it: a later copy gets another chance.
             self.dedup.forget(hash);
         }
-        let found = lane.map(|lane| Hint { topic, tag, lane });
-        if found != hint
+        let last = hint.map(|hint| (hint.lane, hint.tag));
+        if let Some(lane) = lane
+            && last != Some((lane, tag))
             && !offer.anycast
             && let Some(kept) = self.publishers.kept_mut(&publisher)
         {
-            *kept = found;
+            let lane = lane.index;
+            *kept = Last { lane, tag };
         }
     }
 
@@ -492,7 +514,7 @@ impl Client {
     /// Passes over the place of a fact that is dropped. Answers whether a `Skipped` speaks of it, so that no `Dropped` has to: where a full
     /// stream stands before the lane, which has no room to remember the place.
     fn close_place(&mut self, now: Now, key: LaneKey, epoch: u64, seq: u64) -> bool {
-        let Some(lane) = self.lane_index.get(&key).copied() else {
+        let Some(lane) = self.lanes.find(&key) else {
             return false;
         };
         self.unfold(now, lane);
@@ -512,7 +534,6 @@ impl Client {
             dedup,
             tags,
             topics,
-            lane_index,
             lanes,
             resting,
             ..
@@ -532,7 +553,7 @@ impl Client {
                     if !found.is_some_and(|found| found.admits(&numbering.publisher)) {
                         return true;
                     }
-                    match lane_index.get(&key).and_then(|lane| lanes.get(*lane)) {
+                    match lanes.find(&key).and_then(|lane| lanes.get(lane)) {
                         Some(slot) => slot.covers(numbering.epoch, seq),
                         // A subscription without a lane was not offered it: it would be new there.
                         None => resting

@@ -210,10 +210,7 @@ impl Client {
     /// One subscription; `None` once its stream was read to its end.
     pub fn subscription(&self, id: SubscriptionId) -> Option<SubscriptionStatus> {
         let found = self.subscriptions.get(id)?;
-        let lanes = self
-            .lanes
-            .iter()
-            .filter(|(_, slot)| slot.subscription == id);
+        let lanes = self.lanes.iter().filter(|(_, slot)| slot.is_of(id));
         let (held, superseded) = lanes
             .fold((0, found.superseded), |(held, superseded), (_, slot)| {
                 (held + slot.held(), superseded + slot.superseded())
@@ -259,7 +256,7 @@ impl Client {
         );
         let lanes: usize = self.lanes.iter().map(|(_, slot)| slot.memory()).sum();
         let spare = self.spare.as_ref().map_or(0, |work| work.memory());
-        let bytes = lanes + spare + self.lanes.memory() + self.lane_index.memory();
+        let bytes = lanes + spare + self.lanes.memory();
         report.add("lanes", self.lanes.len(), limits.lanes, bytes);
         let names: usize = self
             .topics

@@ -246,8 +246,8 @@ impl Client {
             && !found.stream.is_full()
             && let Some(lane) = found.waiting.pop_front()
         {
-            if let Some(slot) = self.lanes.get_mut(lane) {
-                slot.waiting = false;
+            if let Some(work) = self.lanes.get_mut(lane).and_then(LaneSlot::work) {
+                work.waiting = false;
             }
             self.touch(lane);
         }
@@ -284,7 +284,7 @@ impl Client {
     fn disconnect(&mut self, id: SubscriptionId) {
         if let Some(found) = self.subscriptions.get_mut(id) {
             let lanes = self.lanes.iter_mut();
-            for (_, slot) in lanes.filter(|(_, slot)| slot.subscription == id) {
+            for (_, slot) in lanes.filter(|(_, slot)| slot.is_of(id)) {
                 while let Some(item) = slot.poll(&mut self.held_bytes) {
                     drop(found.stream.push(item));
                 }
@@ -386,14 +386,19 @@ impl Client {
 
     /// Moves what a lane has decided into its stream, as far as a pausing stream has room.
     pub(super) fn drain_lane(&mut self, id: LaneId) {
+        let slot = self.lanes.get(id);
+        let Some(subscription) = slot.and_then(|slot| self.subscription_of(slot)) else {
+            return;
+        };
         while let Some(slot) = self.lanes.get_mut(id) {
-            let subscription = slot.subscription;
             let Some(found) = self.subscriptions.get_mut(subscription) else {
                 return;
             };
             if found.pauses && found.stream.is_full() {
-                if slot.is_ready() && !slot.waiting {
-                    slot.waiting = true;
+                if slot.is_ready()
+                    && let Some(work) = slot.work()
+                    && !core::mem::replace(&mut work.waiting, true)
+                {
                     found.waiting.push_back(id);
                 }
                 return;

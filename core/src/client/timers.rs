@@ -67,6 +67,7 @@ impl Client {
                 Timer::Sweep => {
                     self.sweeping = false;
                     self.dedup.sweep(now, SWEEP_ENTRIES);
+                    self.sweep_lanes(now, SWEEP_ENTRIES);
                     self.sweep_resting(now, SWEEP_ENTRIES);
                     self.tags.sweep(now);
                     self.publishers.sweep();
@@ -85,6 +86,7 @@ impl Client {
     /// Keeps the sweep armed while there is something that can expire.
     pub(super) fn arm_sweep(&mut self, now: Now) {
         let nothing = self.dedup.is_empty()
+            && self.lanes.len() == 0
             && self.resting.is_empty()
             && self.tags.is_empty()
             && self.publishers.is_empty();

@@ -10,19 +10,19 @@
 //! end in lists by monotonic time, 16 s to a list, so that ended ones are found without looking for them; whether the wall has passed, too, is
 //! judged when a list is due, and an entry for which it has not waits in a later one.
 
+mod entry;
 mod hashes;
-mod index;
 mod shares;
 
-use core::fmt;
 use core::hint::black_box;
 
+pub use self::entry::{EntryRef, Full, NewEntry, SignatureKey};
 use self::hashes::{Hashes, prefix};
-pub use self::index::{Group, groups_for};
-use self::index::{Index, Place};
 pub use self::shares::SHARES;
 use self::shares::Shares;
 use crate::id::PublicationHash;
+pub use crate::numbers::{Group, groups_for};
+use crate::numbers::{Index, LOAD, Place};
 use crate::rng::Rng;
 use crate::storage::Room;
 use crate::time::{Duration, Instant, Now, WallMs};
@@ -98,61 +98,6 @@ impl Default for Slot {
     }
 }
 
-/// 112 bits of a keyed hash over key id and signature, and 16 of another over the key id alone; only [`Dedup::signature_key`] makes one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SignatureKey([u64; 2]);
-
-impl SignatureKey {
-    #[cfg(feature = "alloc")]
-    pub(crate) const fn words(self) -> [u64; 2] {
-        self.0
-    }
-}
-
-/// Names an entry until it ends; never another one after that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EntryRef {
-    index: u32,
-    mark: u32,
-}
-
-/// What to remember of a verified publication.
-#[derive(Clone, Copy, Debug)]
-pub struct NewEntry<'a> {
-    /// Its identity.
-    pub id: &'a PublicationHash,
-    /// Its signature and its publisher's share, see [`Dedup::signature_key`].
-    pub signature: SignatureKey,
-    /// The last wall millisecond at which a copy could still be accepted.
-    pub until: WallMs,
-    /// The caller's number for early reuse, such as one for each numbering. Nothing is counted by it.
-    pub tag: u32,
-    /// The caller's mark for early reuse, such as its seq.
-    pub seq: u64,
-}
-
-/// Why a publication could not be remembered. Nothing changed; [`Dedup::make_room`] may help.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Full {
-    /// More than half of the table is full and this publisher, with those that share its counter, holds a quarter of it: only their own
-    /// entries make room for it.
-    Share,
-    /// Every slot holds an entry whose life is not over.
-    Table,
-}
-
-impl fmt::Display for Full {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Share => "the publisher holds its quarter of the dedup table",
-            Self::Table => "the dedup table is full",
-        })
-    }
-}
-
-impl core::error::Error for Full {}
-
 /// A dedup on the heap.
 #[cfg(feature = "alloc")]
 pub type HeapDedup = Dedup<alloc::vec::Vec<Slot>, alloc::vec::Vec<Group>, alloc::vec::Vec<u32>>;
@@ -182,7 +127,7 @@ pub type HeapDedup = Dedup<alloc::vec::Vec<Slot>, alloc::vec::Vec<Group>, alloc:
 pub struct Dedup<S, I, C> {
     slots: S,
     room: Room<S>,
-    index: Index<I>,
+    index: Index<I, 2>,
     shares: Shares<C>,
     hashes: Hashes,
     /// Slots in use, from the first on.
@@ -227,13 +172,19 @@ where
     /// which a power of two is used, 65,536 at most: the more, the fewer publishers share one. With no counter at all no publisher is held to
     /// its quarter.
     pub fn new(slots: S, groups: I, counts: C, rng: &mut Rng) -> Self {
-        let suited = groups.as_ref().len() / 2 * index::LOAD;
+        let suited = groups.as_ref().len() / 2 * LOAD;
         let room = Room::fixed(slots.as_ref().len().min(suited).min(HEADS as usize));
         let index = Index::new(groups, room.max);
         Self::build(slots, room, index, Shares::new(counts), rng)
     }
 
-    fn build(slots: S, room: Room<S>, index: Index<I>, shares: Shares<C>, rng: &mut Rng) -> Self {
+    fn build(
+        slots: S,
+        room: Room<S>,
+        index: Index<I, 2>,
+        shares: Shares<C>,
+        rng: &mut Rng,
+    ) -> Self {
         Self {
             slots,
             room,

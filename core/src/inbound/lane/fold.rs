@@ -1,7 +1,9 @@
 //! A lane in which nothing waits, in a few words.
 //!
 //! Decides: of which lanes nothing is lost that way. Leaves to others: where the words are kept, and a lane to go on in. Believes: mono for
-//! when it was heard. Bounded by: 56 bytes.
+//! when it was heard. Bounded by: 40 bytes.
+
+use core::num::NonZeroU64;
 
 use super::{Followed, Guess, Lane, LaneConfig, Latest, Mode, Pair, REST_AFTER, Slot, Still};
 use crate::inbound::ranges::Ranges;
@@ -10,32 +12,33 @@ use crate::time::{Instant, WallMs};
 /// All that a lane knows which follows one epoch, misses nothing and has nothing to hand out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Folded {
-    epoch: u64,
+    /// One more than the epoch.
+    epoch: NonZeroU64,
     edge: u64,
-    /// Where knowledge begins.
-    floor: u64,
-    /// One more than the edge an earlier run delivered, 0 where there was none.
-    vouched: u64,
     heard: Instant,
-    until: WallMs,
-    sparse: bool,
-    /// Not all of it was replayed.
-    counted: bool,
+    /// Until when what it delivered lives, wall ms times four; two more where it is sparse, one more where not all of it was replayed.
+    until: u64,
+    /// How far below what follows the edge knowledge begins.
+    known: u32,
+    /// One more than how far below the edge is what an earlier run delivered, 0 where there was none.
+    vouched: u32,
 }
 
 impl Folded {
     /// As `Lane::covers`, for a publication with or without an epoch.
     pub(crate) fn covers(&self, epoch: u64, seq: u64) -> bool {
         let epoch = match epoch {
-            0 => self.guess().epoch_of(seq, &[(self.epoch, Some(self.edge))]),
+            0 => self
+                .guess()
+                .epoch_of(seq, &[(self.epoch(), Some(self.edge))]),
             epoch => epoch,
         };
-        epoch == self.epoch && seq <= self.edge
+        epoch == self.epoch() && seq <= self.edge
     }
 
     /// Its epoch and its edge.
-    pub(crate) const fn edge(&self) -> (u64, u64) {
-        (self.epoch, self.edge)
+    pub(crate) fn edge(&self) -> (u64, u64) {
+        (self.epoch(), self.edge)
     }
 
     /// As `Lane::rest_at`.
@@ -43,9 +46,13 @@ impl Folded {
         self.heard.saturating_add(REST_AFTER)
     }
 
+    fn epoch(&self) -> u64 {
+        self.epoch.get() - 1
+    }
+
     fn guess(&self) -> Guess {
-        let mut guess = Guess::new(self.sparse);
-        guess.commit(self.epoch);
+        let mut guess = Guess::new(self.until & 2 != 0);
+        guess.commit(self.epoch());
         guess
     }
 }
@@ -59,7 +66,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         }
         let (epoch, edge, floor, vouched) = if self.config.mode == Mode::LatestOnly {
             let (epoch, edge) = self.latest.alone(self.heard)?;
-            (epoch, edge, 0, None)
+            (epoch, edge, edge, None)
         } else {
             let index = match self.followed {
                 [Some(_), None] => 0,
@@ -73,27 +80,29 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
             let floor = order.missing().floor();
             (followed.epoch, order.edge()?, floor, order.vouched())
         };
+        let counted = self.pair.is_only(self.heard, epoch, edge)?;
+        let flags = u64::from(self.config.sparse) << 1 | u64::from(counted);
         Some(Folded {
-            epoch,
+            epoch: NonZeroU64::MIN.checked_add(epoch)?,
             edge,
-            floor,
-            vouched: vouched.map_or(0, |edge| edge.saturating_add(1)),
+            known: below(edge.saturating_add(1), floor)?,
+            vouched: match vouched {
+                Some(vouched) => below(edge, vouched)?.checked_add(1)?,
+                None => 0,
+            },
             heard: self.heard,
-            until: self.until,
-            sparse: self.config.sparse,
-            counted: self.pair.is_only(self.heard, epoch, edge)?,
+            until: self.until.as_millis().checked_mul(4)? | flags,
         })
     }
 
     /// As it was when it was folded, counts aside. For a lane that was renewed.
     pub(crate) fn unfold(&mut self, folded: &Folded) {
-        let Folded {
-            epoch, edge, heard, ..
-        } = *folded;
+        let Folded { edge, heard, .. } = *folded;
+        let epoch = folded.epoch();
         self.clock = self.clock.max(heard);
-        (self.heard, self.until) = (heard, folded.until);
+        (self.heard, self.until) = (heard, WallMs::new(folded.until >> 2));
         self.guess.commit(epoch);
-        if folded.counted {
+        if folded.until & 1 != 0 {
             self.pair.note(heard, epoch, edge);
         }
         if self.config.mode == Mode::LatestOnly {
@@ -104,8 +113,8 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         self.orders[0].go_on(
             epoch,
             edge,
-            Ranges::new(folded.floor),
-            folded.vouched.checked_sub(1),
+            Ranges::new(edge.saturating_add(1) - u64::from(folded.known)),
+            (folded.vouched.checked_sub(1)).map(|below| edge - u64::from(below)),
         );
     }
 
@@ -128,4 +137,9 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         self.stats = super::LaneStats::default();
         self.config = config;
     }
+}
+
+/// How far below the edge, if that can be said in 32 bits.
+fn below(edge: u64, seq: u64) -> Option<u32> {
+    edge.checked_sub(seq)?.try_into().ok()
 }
