@@ -14,24 +14,80 @@ use tidings::{Instant, NodeId, PublicationHash};
 
 use crate::goals::machines::{Ordering, TIMEOUT, Taken};
 
+/// What is handed out.
+#[derive(Debug)]
+enum Out {
+    Fact { seq: u64, item: u64 },
+    Skipped { first: u64, last: u64 },
+}
+
 #[derive(Debug, Default)]
 struct Place {
     edge: u64,
     held: BTreeMap<u64, (Instant, u64)>,
+    ready: VecDeque<Out>,
     armed: Option<Instant>,
 }
 
 impl Place {
-    fn drain(&mut self, taken: &mut Taken) {
-        while let Some(first) = self.held.first_entry() {
-            if *first.key() != self.edge + 1 {
-                return;
-            }
-            self.edge += 1;
-            taken.fact(first.remove().1);
+    fn offer(&mut self, now: Instant, seq: u64, item: u64) {
+        if seq == self.edge + 1 {
+            self.edge = seq;
+            self.ready.push_back(Out::Fact { seq, item });
+            self.release();
+        } else if seq > self.edge {
+            // As ours: the earliest arrival among what is held from this number on.
+            let above = self.held.range(seq..).next();
+            let since = above.map_or(now, |(_, &(since, _))| since);
+            self.held.insert(seq, (since, item));
         }
     }
 
+    /// What waits for nothing is ready.
+    fn release(&mut self) {
+        while let Some(first) = self.held.first_entry() {
+            let seq = *first.key();
+            if seq != self.edge + 1 {
+                return;
+            }
+            self.edge = seq;
+            let item = first.remove().1;
+            self.ready.push_back(Out::Fact { seq, item });
+        }
+    }
+
+    /// Gives up what was waited for long enough.
+    fn timeout(&mut self, now: Instant) {
+        while self.due().is_some_and(|due| due <= now) {
+            if let Some((&seq, _)) = self.held.first_key_value() {
+                let (first, last) = (self.edge + 1, seq - 1);
+                self.edge = last;
+                self.ready.push_back(Out::Skipped { first, last });
+            }
+            self.release();
+        }
+    }
+
+    fn poll(&mut self) -> Option<Out> {
+        self.ready.pop_front()
+    }
+
+    fn drain(&mut self, taken: &mut Taken) {
+        while let Some(out) = self.poll() {
+            match out {
+                Out::Fact { seq, item } => {
+                    debug_assert!(seq <= self.edge);
+                    taken.fact(item);
+                }
+                Out::Skipped { first, last } => {
+                    debug_assert!(first <= last);
+                    taken.skipped += 1;
+                }
+            }
+        }
+    }
+
+    /// When the gap at the head ends.
     fn due(&self) -> Option<Instant> {
         let (_, (since, _)) = self.held.first_key_value()?;
         Some(since.saturating_add(TIMEOUT))
@@ -57,13 +113,8 @@ impl Ordering for Maps {
         }
         let key = publisher.as_bytes();
         let place = self.places.get_mut(key).expect("a publisher it has met");
-        if seq == place.edge + 1 {
-            place.edge = seq;
-            taken.fact(item);
-            place.drain(taken);
-        } else if seq > place.edge {
-            place.held.insert(seq, (now, item));
-        }
+        place.offer(now, seq, item);
+        place.drain(taken);
         if let Some(at) = place.due()
             && place.armed.is_none_or(|armed| at < armed)
         {
@@ -83,13 +134,8 @@ impl Maps {
         };
         let place = self.places.get_mut(&key).expect("a publisher it has met");
         place.armed = None;
-        while place.due().is_some_and(|due| due <= now) {
-            if let Some((seq, _)) = place.held.first_key_value() {
-                place.edge = seq - 1;
-                taken.skipped += 1;
-            }
-            place.drain(taken);
-        }
+        place.timeout(now);
+        place.drain(taken);
         if let Some(at) = place.due() {
             place.armed = Some(at);
             self.deadlines.insert((at, key));

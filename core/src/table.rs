@@ -198,6 +198,7 @@ impl<K: TableKey, V, S: AsRef<[Slot<K, V>]> + AsMut<[Slot<K, V>]>> Table<K, V, S
     }
 
     /// The slot an entry wants.
+    #[inline]
     fn home(&self, key: &K) -> usize {
         let [a, b] = key.prefix();
         let hash = fold(a ^ self.key[0], b ^ self.key[1]);
@@ -224,22 +225,32 @@ impl<K: TableKey, V, S: AsRef<[Slot<K, V>]> + AsMut<[Slot<K, V>]>> Table<K, V, S
         })
     }
 
+    #[inline]
     fn find(&self, key: &K) -> Option<usize> {
         if self.len == 0 {
             return None;
         }
+        let home = self.home(key);
+        let (held, _) = self.slots.as_ref()[home].as_ref()?;
+        if held == key {
+            return Some(home);
+        }
+        self.find_behind(home, key)
+    }
+
+    fn find_behind(&self, home: usize, key: &K) -> Option<usize> {
         let slots = self.slots.as_ref();
-        let mut index = self.home(key);
-        for distance in 0..slots.len() {
+        let mut index = home;
+        for distance in 1..slots.len() {
+            index = self.next(index);
             let (held, _) = slots[index].as_ref()?;
             if held == key {
                 return Some(index);
             }
             // An entry nearer to its own slot than we are to ours: ours would have taken its place.
-            if distance > 0 && self.displacement(index)? < distance {
+            if self.displacement(index)? < distance {
                 return None;
             }
-            index = self.next(index);
         }
         None
     }

@@ -1,7 +1,12 @@
-//! A double-ended queue over the caller's slots, with room for one entry beside them.
+//! A queue over the caller's slots, with room for one entry beside them, and a window behind it.
 //!
 //! Decides: where an entry lies, and when growing storage grows or is given back. Leaves to others: what an entry is and when it may
 //! be added. Believes: no clock. Bounded by: the length of the slots (or the limit of growing ones), plus one.
+//!
+//! Entries lie one behind another and are found by their position. Or the last of them lie apart, each as far behind the others as its
+//! number says (`window`), so that none is moved to make room for one.
+
+mod window;
 
 use core::hint::select_unpredictable;
 use core::mem;
@@ -15,9 +20,11 @@ use crate::storage::Room;
 pub(crate) struct Held<E, S> {
     /// Entries, the lone one included; first, for who asks no more than that.
     len: usize,
-    /// Entries in the slots.
+    /// Entries in the slots, those of the window aside.
     slotted: usize,
     head: usize,
+    /// The places behind those that hold an entry of the window.
+    window: u64,
     slots: S,
     lone: Option<E>,
     room: Room<S>,
@@ -25,8 +32,8 @@ pub(crate) struct Held<E, S> {
 
 /// The first step of storage that grows.
 const FIRST: usize = 4;
-/// Growing storage above this many slots is given back when the queue runs empty.
-const KEPT: usize = 16;
+/// Growing storage above this many slots is given back when the queue runs empty: who needed a window needs it again.
+const KEPT: usize = 64;
 
 impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
     pub(crate) fn new(slots: S) -> Self {
@@ -35,6 +42,7 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
             len: 0,
             slotted: 0,
             head: 0,
+            window: 0,
             slots,
             lone: None,
             room,
@@ -44,11 +52,6 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
-    }
-
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// How many more entries fit.
@@ -107,6 +110,15 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
         if self.free() == 0 {
             return Err(entry);
         }
+        if self.window != 0 {
+            if self.slotted == 0 && self.lone.is_none() {
+                // Before the window there is nothing.
+                self.len += 1;
+                self.lone = Some(entry);
+                return Ok(());
+            }
+            self.close_window();
+        }
         self.len += 1;
         if self.len == 1 {
             self.lone = Some(entry);
@@ -131,17 +143,11 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
     }
 
     /// Takes the entry at `at` out.
-    #[inline]
     pub(crate) fn remove(&mut self, at: usize) -> Option<E> {
-        if at == 0 && self.lone.is_some() {
-            self.len -= 1;
-            self.give_back();
-            return self.lone.take();
+        if at == 0 {
+            return self.pop();
         }
-        self.remove_slot(at)
-    }
-
-    fn remove_slot(&mut self, at: usize) -> Option<E> {
+        self.close_window();
         let at = at - usize::from(self.lone.is_some());
         let index = self.index(at)?;
         let entry = self.slots.as_mut()[index].take();
@@ -157,6 +163,19 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
         entry
     }
 
+    /// Takes the first entry out.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<E> {
+        let first = match self.lone.take() {
+            Some(lone) => lone,
+            None => self.take_first_slot()?,
+        };
+        self.len -= 1;
+        self.give_back();
+        Some(first)
+    }
+
+    #[inline]
     fn take_first_slot(&mut self) -> Option<E> {
         let index = self.index(0)?;
         self.head = self.wrap(1);
@@ -180,16 +199,19 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
     fn make_slot(&mut self) {
         let length = self.slots.as_ref().len();
         if self.slotted == length {
-            self.slots.as_mut().rotate_left(self.head);
-            self.head = 0;
-            self.room
-                .ask(&mut self.slots, length.saturating_mul(2).max(FIRST));
+            self.grow(length.saturating_mul(2).max(FIRST));
         }
+    }
+
+    fn grow(&mut self, length: usize) {
+        self.slots.as_mut().rotate_left(self.head);
+        self.head = 0;
+        self.room.ask(&mut self.slots, length);
     }
 
     #[inline]
     fn give_back(&mut self) {
-        if self.slotted == 0 {
+        if self.slotted == 0 && self.window == 0 {
             self.head = 0;
             if self.room.grows && self.slots.as_ref().len() > KEPT {
                 self.room.ask(&mut self.slots, 0);
@@ -248,6 +270,7 @@ impl<E> Held<E, alloc::vec::Vec<Option<E>>> {
             len: 0,
             slotted: 0,
             head: 0,
+            window: 0,
             slots: alloc::vec::Vec::new(),
             lone: None,
             room,

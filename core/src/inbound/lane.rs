@@ -278,7 +278,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
 
     /// Bytes of this lane, without what its items own elsewhere.
     pub fn memory(&self) -> usize {
-        size_of::<Self>() + self.orders.iter().map(Order::slot_bytes).sum::<usize>()
+        size_of::<Self>() + self.orders.iter().map(Order::outside).sum::<usize>()
     }
 
     /// The order in which this fact is the next one, where nothing waits and nothing is due.

@@ -4,72 +4,98 @@
 //! fact is a copy (dedup), which epoch it belongs to (`lane`), when a given-out fact is opened. Believes: mono. Bounded by: its slots,
 //! `max_held` facts behind a gap, 16 ranges of missing numbers; no number a publisher chooses becomes a loop or a list.
 
+mod aside;
 mod item;
+mod steps;
 
 use super::held::Held;
 use super::ranges::Ranges;
 use crate::time::Instant;
+use aside::Aside;
+pub(crate) use aside::MISSING;
 pub use item::{Admit, Front, OrderConfig, Release, Slot};
-use item::{Body, Tail};
-
-/// Ranges of missing numbers an order remembers.
-pub(crate) const MISSING: usize = 16;
+use item::{Body, Gap, Tail};
 
 /// One epoch of one publisher on one topic.
 ///
 /// `offer`, `close` and `give_up` first act on what is due by their `now`, so a trace does not depend on how often `handle_timeout`
 /// is called. What is decided waits in the slots until `poll` hands it out.
 ///
-/// What a fact in order touches lies together and first: of a hundred thousand publishers hardly one is in a cache.
+/// What a fact in order touches lies together and first: of a hundred thousand publishers hardly one is in a cache. For the same reason
+/// what is needed only when something is missing or waits is kept aside.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Order<T, S> {
-    /// All up to here was decided; `None` while the first facts are held.
-    edge: Option<u64>,
+    /// All up to here was decided, once it has begun; before that the first facts are held.
+    edge: u64,
     /// The fact at the edge, which found nothing else here: it leaves as it came.
     next: Option<T>,
     clock: Instant,
     place: u64,
     epoch: u64,
+    /// So many were decided and wait for `poll`, `next` aside.
+    ready: u32,
+    /// So many are held, by number.
+    held: u32,
+    max_held: u32,
+    has_begun: bool,
     /// A greater epoch is known: what leaves now is late.
     outdated: bool,
-    tail: Option<Tail>,
-    /// `..ready` was decided and waits for `poll`, in that order; `ready..` is held, by number.
-    ready: usize,
-    queue: Held<Slot<T>, S>,
-    config: OrderConfig,
-    late: u64,
-    skips: u64,
-    /// Up to here a fact can only be a copy: an earlier run delivered it.
-    vouched: Option<u64>,
-    /// Numbers up to the edge that were not delivered: skipped or closed.
-    missing: Ranges<MISSING>,
+    has_tail: bool,
+    as_arrives: bool,
+    sparse: bool,
+    has_vouched: bool,
+    /// Up to here a fact can only be a copy, where that is known: an earlier run delivered it.
+    vouched: u64,
+    /// When the first of what is held arrived: all of it is behind the head gap. In microseconds, as the timeout.
+    since: u64,
+    timeout: u64,
+    /// Where what is known of missing numbers begins, until something is aside.
+    floor: u64,
+    aside: Aside<T, S>,
 }
 
 impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     /// An order over `slots`, of which there must be at least one. It begins in epoch 0 and may be joined in the middle.
     pub fn new(slots: S, config: OrderConfig) -> Self {
-        Self::over(Held::new(slots), config)
+        let queue = Held::new(slots);
+        let capacity = queue.capacity();
+        Self::over(Aside::new(queue), capacity, config)
     }
 
-    fn over(queue: Held<Slot<T>, S>, config: OrderConfig) -> Self {
-        let config = fitted(config, queue.capacity());
-        Self {
-            edge: None,
+    fn over(aside: Aside<T, S>, capacity: usize, config: OrderConfig) -> Self {
+        let mut order = Self {
+            edge: 0,
             next: None,
             clock: Instant::ORIGIN,
             place: 0,
             epoch: 0,
-            outdated: false,
-            tail: None,
             ready: 0,
-            queue,
-            config,
-            late: 0,
-            skips: 0,
-            vouched: None,
-            missing: Ranges::new(0),
-        }
+            held: 0,
+            max_held: 1,
+            has_begun: false,
+            outdated: false,
+            has_tail: false,
+            as_arrives: false,
+            sparse: false,
+            has_vouched: false,
+            vouched: 0,
+            since: 0,
+            timeout: 0,
+            floor: 0,
+            aside,
+        };
+        order.configure(capacity, config);
+        order
+    }
+
+    /// Whatever is held, one more fits once all is handed out; one that leaves on arrival needs its place behind a gap beside.
+    fn configure(&mut self, capacity: usize, config: OrderConfig) {
+        let most = capacity - usize::from(config.as_arrives);
+        let max_held = config.max_held.min(most).max(1);
+        self.max_held = u32::try_from(max_held).unwrap_or(u32::MAX);
+        self.timeout = u64::try_from(config.timeout.as_micros()).unwrap_or(u64::MAX);
+        (self.as_arrives, self.sparse) = (config.as_arrives, config.sparse);
     }
 
     /// Starts anew as `epoch`: what the epoch before still holds leaves, its holes as `Skipped`. With `at_one` the numbering is known
@@ -78,16 +104,15 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     #[must_use]
     pub fn begin(&mut self, epoch: u64, at_one: bool) -> bool {
         self.queue_next();
-        if self.tail.is_some() {
+        if self.has_tail {
             return false;
         }
-        while self.held() > 0 {
+        while self.held > 0 {
             self.pass_head_gap();
         }
         self.epoch = epoch;
-        self.vouched = None;
-        self.edge = at_one.then_some(0);
-        self.missing = Ranges::new(u64::from(at_one));
+        (self.has_vouched, self.has_begun, self.edge) = (false, at_one, 0);
+        self.set_missing(Ranges::new(u64::from(at_one)));
         true
     }
 
@@ -103,9 +128,9 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     ) -> bool {
         let begun = self.begin(epoch, false);
         if begun {
-            self.edge = Some(edge);
-            self.missing = missing;
-            self.vouched = vouched.then_some(edge);
+            (self.has_begun, self.edge) = (true, edge);
+            (self.has_vouched, self.vouched) = (vouched, edge);
+            self.set_missing(missing);
         }
         begun
     }
@@ -126,34 +151,32 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
 
     fn judge(&mut self, now: Instant, seq: u64, copy_possible: bool, item: T) -> Admit<T> {
         self.handle_timeout(now);
-        if self.edge.is_some_and(|edge| seq <= edge) {
+        if self.is_covered(seq) {
             return self.offer_below(seq, copy_possible, item);
         }
-        let at = self.position(seq);
-        if let Some(slot) = self.queue.get(at).filter(|slot| slot.seq == seq) {
-            if !matches!(slot.body, Body::Closed) {
-                return Admit::Conflict(item);
-            }
-            return self.fill(at, seq, item);
+        match self.slot_of(seq).map(|slot| &slot.body) {
+            Some(Body::Closed) => return self.fill(seq, item),
+            Some(_) => return Admit::Conflict(item),
+            None => (),
         }
-        if !self.config.as_arrives {
-            if self.queue.free() == 0 {
+        if !self.as_arrives {
+            if self.free() == 0 {
                 return Admit::Busy(item);
             }
-            self.hold(at, seq, Body::Fact(item));
+            self.hold(seq, Body::Fact(item));
         } else if self.is_next(seq) {
             if let Err(item) = self.push_ready(self.epoch, seq, self.outdated, item) {
                 return Admit::Busy(item);
             }
-            self.advance_to(seq);
+            self.step_to(seq);
         } else {
-            if self.queue.free() < 2 {
+            if self.free() < 2 {
                 return Admit::Busy(item);
             }
             if let Err(item) = self.push_ready(self.epoch, seq, self.outdated, item) {
                 return Admit::Busy(item);
             }
-            self.hold(at + 1, seq, Body::Gone);
+            self.hold(seq, Body::Gone);
         }
         self.settle();
         Admit::Taken
@@ -168,12 +191,12 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         if self.is_covered(seq) || self.slot_of(seq).is_some() {
             return true;
         }
-        if self.is_next(seq) && self.tail.is_none() {
-            self.advance_to(seq);
-            self.missing.insert(seq, seq);
-        } else if self.queue.free() > 0 {
+        if self.is_next(seq) && !self.has_tail {
+            self.step_to(seq);
+            self.rare().missing.insert(seq, seq);
+        } else if self.free() > 0 {
             // Behind a tail as well, whose range would else grow over this place.
-            self.hold(self.position(seq), seq, Body::Closed);
+            self.hold(seq, Body::Closed);
         } else {
             return false;
         }
@@ -212,11 +235,12 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     /// When the gap at the head, or the hold of the first facts, ends.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        if self.held() == 0 {
+        if self.held == 0 {
             return None;
         }
-        let head = self.queue.get(self.ready)?;
-        Some(head.since.saturating_add(self.config.timeout))
+        Some(Instant::from_micros(
+            self.since.saturating_add(self.timeout),
+        ))
     }
 
     /// The next decided thing, oldest decision first.
@@ -225,27 +249,32 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         if let Some(item) = self.next.take() {
             return Some(Release::Fact {
                 epoch: self.epoch,
-                seq: self.edge.unwrap_or_default(),
+                seq: self.edge,
                 late: false,
                 item,
             });
         }
-        if self.ready == 0 {
-            let Tail {
-                epoch, first, last, ..
-            } = self.tail.take()?;
-            return Some(Release::Skipped { epoch, first, last });
+        if self.ready == 0 && !self.has_tail {
+            return None;
         }
-        self.poll_queue()
+        self.poll_aside()
     }
 
-    fn poll_queue(&mut self) -> Option<Release<T>> {
-        let slot = self.queue.get_mut(0)?;
-        if let Some((first, last)) = slot.skipped.take() {
+    fn poll_aside(&mut self) -> Option<Release<T>> {
+        let rare = self.aside.get_mut()?;
+        if self.ready == 0 {
+            let Tail { epoch, gap, .. } = rare.tail.take()?;
+            let Gap { first, last } = gap;
+            self.has_tail = false;
+            return Some(Release::Skipped { epoch, first, last });
+        }
+        let slot = rare.queue.get_mut(0)?;
+        if !slot.skipped.is_none() {
+            let Gap { first, last } = core::mem::replace(&mut slot.skipped, Gap::NONE);
             let epoch = slot.epoch;
             if !matches!(slot.body, Body::Fact(_)) {
                 self.ready -= 1;
-                self.queue.remove(0);
+                rare.queue.pop();
             }
             return Some(Release::Skipped { epoch, first, last });
         }
@@ -256,7 +285,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
             late,
             body,
             ..
-        } = self.queue.remove(0)?;
+        } = rare.queue.pop()?;
         match body {
             Body::Fact(item) => Some(Release::Fact {
                 epoch,
@@ -272,95 +301,105 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
 
     /// The fact `poll` would hand out; `None` when there is nothing or a `Skipped` comes first.
     pub fn front(&mut self) -> Option<Front<'_, T>> {
-        self.queue_next();
+        if let Some(item) = &mut self.next {
+            return Some(Front {
+                epoch: self.epoch,
+                seq: self.edge,
+                late: false,
+                item,
+            });
+        }
         if self.ready == 0 {
             return None;
         }
-        let Slot {
-            epoch,
-            seq,
-            late,
-            skipped: None,
-            body: Body::Fact(item),
-            ..
-        } = self.queue.get_mut(0)?
-        else {
-            return None;
-        };
-        Some(Front {
-            epoch: *epoch,
-            seq: *seq,
-            late: *late,
-            item,
-        })
+        let slot = self.aside.get_mut()?.queue.get_mut(0)?;
+        match &mut slot.body {
+            Body::Fact(item) if slot.skipped.is_none() => Some(Front {
+                epoch: slot.epoch,
+                seq: slot.seq,
+                late: slot.late,
+                item,
+            }),
+            _ => None,
+        }
     }
 
     /// All up to this number was decided: delivered, skipped or closed. `None` while the first facts are held.
+    #[inline]
     pub fn edge(&self) -> Option<u64> {
-        self.edge
+        self.has_begun.then_some(self.edge)
     }
 
     /// The number is at or below the edge, so that a fact there is late, a conflict or a copy, and never new in order.
+    #[inline]
     pub fn is_covered(&self, seq: u64) -> bool {
-        self.edge.is_some_and(|edge| seq <= edge)
+        self.has_begun && seq <= self.edge
     }
 
     /// Numbers that wait behind a gap or in the first hold, closed places included.
     pub fn held(&self) -> usize {
-        self.queue.len() - self.ready
+        self.held as usize
     }
 
     /// Nothing is held and nothing waits for `poll`.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.next.is_none() && self.queue.is_empty() && self.tail.is_none()
+        self.next.is_none() && self.ready == 0 && self.held == 0 && !self.has_tail
     }
 
     /// One more fact with any number would be taken or judged, not `Busy`.
     pub fn has_room(&self) -> bool {
-        let free = self.queue.free() - usize::from(self.next.is_some());
-        free > usize::from(self.config.as_arrives)
+        let free = self.free() - usize::from(self.next.is_some());
+        free > usize::from(self.as_arrives)
     }
 
     /// Facts that left as late.
     pub fn late(&self) -> u64 {
-        self.late
+        self.aside.get().map_or(0, |rare| rare.late)
     }
 
     /// Ranges that were given up.
     pub fn skips(&self) -> u64 {
-        self.skips
+        self.aside.get().map_or(0, |rare| rare.skips)
     }
 
     /// The edge that `begin` would leave behind.
     pub(crate) fn last_edge(&self) -> Option<u64> {
-        match self.held() {
-            0 => self.edge,
-            _ => self.queue.get(self.queue.len() - 1).map(|slot| slot.seq),
+        match self.held {
+            0 => self.edge(),
+            _ => self.last_held().map(|slot| slot.seq),
         }
     }
 
     /// An earlier run delivered what is below some edge.
     pub(crate) fn is_vouched(&self) -> bool {
-        self.vouched.is_some()
+        self.has_vouched
     }
 
     /// The edge up to which an earlier run delivered.
     #[cfg(feature = "alloc")]
     pub(crate) fn vouched(&self) -> Option<u64> {
-        self.vouched
+        self.has_vouched.then_some(self.vouched)
     }
 
-    /// An order that is idle is as good as new, with the storage it has.
+    /// An order that is idle is as good as new, with the storage it has where that suits.
     #[cfg(feature = "alloc")]
     pub(crate) fn renew(&mut self, config: OrderConfig) {
         debug_assert!(self.is_idle(), "nothing is lost");
-        self.config = fitted(config, self.queue.capacity());
+        if self.capacity() != config.max_held.max(1).saturating_add(1) {
+            self.aside.forget();
+        }
+        let capacity = self.aside.get().map(|rare| rare.queue.capacity());
+        let grown = || config.max_held.max(1).saturating_add(1);
+        self.configure(capacity.unwrap_or_else(grown), config);
         self.go_on(0, 0, Ranges::new(0), None);
-        self.edge = None;
+        self.has_begun = false;
         self.clock = Instant::ORIGIN;
-        (self.place, self.late, self.skips) = (0, 0, 0);
+        self.place = 0;
         self.outdated = false;
+        if let Some(rare) = self.aside.get_mut() {
+            (rare.late, rare.skips) = (0, 0);
+        }
     }
 
     /// An order that is idle knows this from now on.
@@ -372,12 +411,21 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         missing: Ranges<MISSING>,
         vouched: Option<u64>,
     ) {
-        (self.epoch, self.edge) = (epoch, Some(edge));
-        (self.missing, self.vouched) = (missing, vouched);
+        (self.epoch, self.has_begun, self.edge) = (epoch, true, edge);
+        (self.has_vouched, self.vouched) = (vouched.is_some(), vouched.unwrap_or(0));
+        self.set_missing(missing);
     }
 
-    pub(crate) fn missing(&self) -> &Ranges<MISSING> {
-        &self.missing
+    /// What is missing of the numbers up to the edge, from `floor` on, lowest first.
+    pub(crate) fn missing(&self) -> &[(u64, u64)] {
+        self.aside.get().map_or(&[], |rare| rare.missing.as_slice())
+    }
+
+    /// The lowest number of which it is known whether it is missing.
+    pub(crate) fn floor(&self) -> u64 {
+        self.aside
+            .get()
+            .map_or(self.floor, |rare| rare.missing.floor())
     }
 
     /// What leaves from now on is late, or not.
@@ -404,268 +452,35 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         if self.next.is_some() {
             return Some(self.place);
         }
-        if self.ready == 0 {
-            return self.tail.map(|tail| tail.place);
+        if self.ready == 0 && !self.has_tail {
+            return None;
         }
-        self.queue.get(0).map(|slot| slot.place)
+        let rare = self.aside.get()?;
+        match self.ready {
+            0 => rare.tail.map(|tail| tail.place),
+            _ => rare.queue.get(0).map(|slot| slot.mark),
+        }
     }
 
     /// Nothing decided waits for `poll` behind a place without a slot.
     pub(crate) fn can_begin(&self) -> bool {
-        self.tail.is_none()
+        !self.has_tail
     }
 
     /// Bytes outside of the value itself.
-    pub(crate) fn slot_bytes(&self) -> usize {
-        self.queue.slot_bytes()
-    }
-
-    /// Where something may come behind it, the fact at the edge waits like every other.
-    fn queue_next(&mut self) {
-        let Some(item) = self.next.take() else {
-            return;
-        };
-        let slot = Slot {
-            epoch: self.epoch,
-            seq: self.edge.unwrap_or_default(),
-            since: self.clock,
-            place: self.place,
-            skipped: None,
-            late: false,
-            body: Body::Fact(item),
-        };
-        let kept = self.queue.insert(0, slot);
-        debug_assert!(kept.is_ok(), "it found nothing else here");
-        self.ready = 1;
-    }
-
-    fn offer_below(&mut self, seq: u64, copy_possible: bool, item: T) -> Admit<T> {
-        let vouched = self.vouched.is_some_and(|edge| seq <= edge);
-        let missing = self.missing.contains(seq);
-        let known = seq >= self.missing.floor();
-        if !missing && (copy_possible || vouched) {
-            return Admit::Duplicate(item);
-        }
-        if !missing && known {
-            return Admit::Conflict(item);
-        }
-        if let Err(item) = self.push_ready(self.epoch, seq, true, item) {
-            return Admit::Busy(item);
-        }
-        self.missing.remove(seq);
-        Admit::Taken
-    }
-
-    /// The fact of a closed place came after all.
-    fn fill(&mut self, at: usize, seq: u64, item: T) -> Admit<T> {
-        if !self.config.as_arrives {
-            if let Some(slot) = self.queue.get_mut(at) {
-                slot.body = Body::Fact(item);
-            }
-            return Admit::Taken;
-        }
-        if let Err(item) = self.push_ready(self.epoch, seq, self.outdated, item) {
-            return Admit::Busy(item);
-        }
-        if let Some(slot) = self.queue.get_mut(at + 1) {
-            slot.body = Body::Gone;
-        }
-        Admit::Taken
-    }
-
-    /// Where `seq` is or belongs among the held.
-    fn position(&self, seq: u64) -> usize {
-        self.queue
-            .partition_point(self.ready, |slot| slot.seq < seq)
-    }
-
-    /// The held place of that number.
-    fn slot_of(&self, seq: u64) -> Option<&Slot<T>> {
-        self.queue
-            .get(self.position(seq))
-            .filter(|slot| slot.seq == seq)
-    }
-
-    /// It may leave without waiting for anything.
-    #[inline]
-    pub(crate) fn is_next(&self, seq: u64) -> bool {
-        match self.edge {
-            Some(edge) => edge.checked_add(1) == Some(seq),
-            None => seq <= 1,
-        }
-    }
-
-    /// Moves the edge, or starts the order there.
-    fn advance_to(&mut self, seq: u64) {
-        if self.edge.is_none() {
-            self.join_at(seq);
-        }
-        self.edge = Some(seq);
-    }
-
-    /// The order starts at `seq`: nothing before it was delivered, so what comes from there is late, never a copy of something forgotten.
-    fn join_at(&mut self, seq: u64) {
-        self.missing = Ranges::new(seq.min(1));
-        self.missing.insert(1, seq.saturating_sub(1));
-    }
-
-    fn hold(&mut self, at: usize, seq: u64, body: Body<T>) {
-        // Time does not go back, so a new arrival is the earliest only where nothing higher is held.
-        let since = self.queue.get(at).map_or(self.clock, |slot| slot.since);
-        let slot = Slot {
-            epoch: self.epoch,
-            seq,
-            since,
-            place: 0,
-            skipped: None,
-            late: false,
-            body,
-        };
-        let kept = self.queue.insert(at, slot);
-        debug_assert!(kept.is_ok(), "the caller looked for room");
-    }
-
-    /// Appends a fact to what is decided.
-    fn push_ready(&mut self, epoch: u64, seq: u64, late: bool, item: T) -> Result<(), T> {
-        if self.queue.free() == 0 || self.tail.is_some_and(|tail| tail.epoch != epoch) {
-            return Err(item);
-        }
-        let skipped = self.tail.take().map(|tail| (tail.first, tail.last));
-        let place = self.next_place();
-        let body = Body::Fact(item);
-        let slot = Slot {
-            epoch,
-            seq,
-            since: self.clock,
-            place,
-            skipped,
-            late,
-            body,
-        };
-        let kept = self.queue.insert(self.ready, slot);
-        debug_assert!(kept.is_ok(), "looked for room above");
-        self.ready += 1;
-        self.late += u64::from(late);
-        Ok(())
-    }
-
-    /// Lets go of all that waits for nothing, and of the head gap where too many are held.
-    fn settle(&mut self) {
-        loop {
-            while self
-                .queue
-                .get(self.ready)
-                .is_some_and(|head| self.is_next(head.seq))
-            {
-                self.release(None);
-            }
-            if self.held() < self.config.max_held {
-                return;
-            }
-            self.pass_gap();
-        }
-    }
-
-    fn pass_head_gap(&mut self) {
-        self.pass_gap();
-        self.settle();
-    }
-
-    /// Gives up what is missing before the lowest held, or starts the order there.
-    fn pass_gap(&mut self) {
-        let Some(head) = self.queue.get(self.ready).map(|slot| slot.seq) else {
-            return;
-        };
-        let gap = self.edge.and_then(|edge| gap(edge, head));
-        if let Some((first, last)) = gap {
-            self.missing.insert(first, last);
-        }
-        let told = gap.filter(|_| !self.config.sparse);
-        self.skips += u64::from(told.is_some());
-        self.release(told);
-    }
-
-    /// Decides the lowest held; `skipped` is told before it.
-    fn release(&mut self, skipped: Option<(u64, u64)>) {
-        let place = self.next_place();
-        let outdated = self.outdated;
-        let at = self.ready;
-        let Some(slot) = self.queue.get_mut(at) else {
-            return;
-        };
-        let seq = slot.seq;
-        let is_fact = matches!(slot.body, Body::Fact(_));
-        let is_closed = matches!(slot.body, Body::Closed);
-        // A place that says nothing itself carries the tail's range, so that what is given up after it cannot join that over it.
-        let skipped = match (self.tail.take(), skipped) {
-            (Some(tail), Some((_, last))) => Some((tail.first, last)),
-            (Some(tail), None) => Some((tail.first, tail.last)),
-            (None, skipped) => skipped,
-        };
-        (slot.place, slot.skipped, slot.late) = (place, skipped, outdated);
-        self.advance_to(seq);
-        if is_closed {
-            self.missing.insert(seq, seq);
-        }
-        if is_fact || skipped.is_some() {
-            self.ready += 1;
-            self.late += u64::from(is_fact && outdated);
-        } else {
-            self.queue.remove(at);
-        }
-    }
-
-    /// Decides everything up to `seq`, which has no slot.
-    fn give_up_to(&mut self, seq: u64) {
-        while self
-            .queue
-            .get(self.ready)
-            .is_some_and(|head| head.seq < seq)
-        {
-            self.pass_gap();
-        }
-        let first = self.edge.map_or(seq, |edge| edge.saturating_add(1));
-        if self.edge.is_none() {
-            self.join_at(seq);
-        }
-        self.edge = Some(seq);
-        self.missing.insert(first, seq);
-        self.skips += u64::from(self.tail.is_none());
-        let place = self.next_place();
-        let tail = self.tail.get_or_insert(Tail {
-            epoch: self.epoch,
-            first,
-            last: seq,
-            place,
-        });
-        tail.last = seq;
-    }
-
-    fn next_place(&mut self) -> u64 {
-        self.place += 1;
-        self.place
+    pub(crate) fn outside(&self) -> usize {
+        self.aside.bytes()
     }
 }
 
 #[cfg(feature = "alloc")]
 impl<T> Order<T, alloc::vec::Vec<Option<Slot<T>>>> {
-    /// An order whose slots are allocated when a second fact waits, so that one in order whose owner drains allocates nothing. At most
-    /// `max_held` and one more.
+    /// An order that allocates when something is missing or a second fact waits, so that one in order whose owner drains allocates
+    /// nothing. At most `max_held` slots, and one more.
     pub fn growing(config: OrderConfig) -> Self {
-        Self::over(Held::growing(config.max_held), config)
+        let capacity = config.max_held.max(1).saturating_add(1);
+        Self::over(Aside::later(Held::growing), capacity, config)
     }
-}
-
-/// Whatever is held, one more fits once all is handed out; one that leaves on arrival needs its place behind a gap beside.
-fn fitted(mut config: OrderConfig, capacity: usize) -> OrderConfig {
-    let most = capacity - usize::from(config.as_arrives);
-    config.max_held = config.max_held.min(most).max(1);
-    config
-}
-
-fn gap(edge: u64, head: u64) -> Option<(u64, u64)> {
-    let first = edge.checked_add(1)?;
-    (first < head).then(|| (first, head - 1))
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
             if !order.missing().is_empty() || followed.heard != self.heard {
                 return None;
             }
-            let floor = order.missing().floor();
+            let floor = order.floor();
             (followed.epoch, order.edge()?, floor, order.vouched())
         };
         let counted = self.pair.is_only(self.heard, epoch, edge)?;

@@ -86,14 +86,14 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         let edge = |index: usize| Some((self.followed[index]?.epoch, self.orders[index].edge()?));
         (resting.epoch, resting.edge) = edge(greatest).unwrap_or_default();
         (resting.lower, resting.lower_edge) = edge(1 - greatest).unwrap_or_default();
-        let missing = self.orders[greatest].missing();
-        (resting.missing_first, resting.missing_last) = match missing.as_slice() {
+        let order = &self.orders[greatest];
+        (resting.missing_first, resting.missing_last) = match order.missing() {
             // No range: where knowledge begins, above an end that no range has.
-            [] => (missing.floor().max(1), 0),
+            [] => (order.floor().max(1), 0),
             // What is known of the numbers below the range is given up.
             [.., highest] => *highest,
         };
-        resting.until_vouched |= u64::from(self.orders[greatest].is_vouched());
+        resting.until_vouched |= u64::from(order.is_vouched());
         Some(resting)
     }
 

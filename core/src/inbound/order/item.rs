@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-use crate::time::{Duration, Instant};
+use crate::time::Duration;
 
 /// How an [`Order`](super::Order) gives its facts out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,14 +92,39 @@ pub struct Front<'a, T> {
 pub struct Slot<T> {
     pub(super) epoch: u64,
     pub(super) seq: u64,
-    /// While it is held: the earliest arrival among the held with this number or a higher one.
-    pub(super) since: Instant,
-    /// Once it is decided: its rank among all that was decided.
-    pub(super) place: u64,
+    /// While it is held: the earliest arrival, in microseconds, among the held with this number or a higher one. Once it is decided: its
+    /// rank among all that was decided.
+    pub(super) mark: u64,
     /// Once it is decided: what was given up before it.
-    pub(super) skipped: Option<(u64, u64)>,
+    pub(super) skipped: Gap,
     pub(super) late: bool,
     pub(super) body: Body<T>,
+}
+
+/// The numbers `first..=last`; none when upside down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Gap {
+    pub(super) first: u64,
+    pub(super) last: u64,
+}
+
+impl Gap {
+    pub(super) const NONE: Self = Self { first: 1, last: 0 };
+
+    /// What is between two numbers.
+    pub(super) fn between(edge: u64, next: u64) -> Self {
+        match edge.checked_add(1) {
+            Some(first) if first < next => Self {
+                first,
+                last: next - 1,
+            },
+            _ => Self::NONE,
+        }
+    }
+
+    pub(super) fn is_none(self) -> bool {
+        self.first > self.last
+    }
 }
 
 pub(super) enum Body<T> {
@@ -123,7 +148,6 @@ impl<T> fmt::Debug for Slot<T> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tail {
     pub(super) epoch: u64,
-    pub(super) first: u64,
-    pub(super) last: u64,
+    pub(super) gap: Gap,
     pub(super) place: u64,
 }

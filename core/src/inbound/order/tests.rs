@@ -12,6 +12,11 @@ fn order() -> Growing {
     Order::growing(OrderConfig::default())
 }
 
+fn slot_bytes(order: &Growing) -> usize {
+    let rare = order.aside.get();
+    rare.map_or(0, |rare| rare.queue.slot_bytes())
+}
+
 fn with(change: impl FnOnce(&mut OrderConfig)) -> Growing {
     let mut config = OrderConfig::default();
     change(&mut config);
@@ -509,11 +514,66 @@ fn a_drained_publisher_in_order_allocates_nothing_and_a_burst_is_given_back() {
     for seq in 1..100 {
         offer(&mut order, seq, seq);
     }
-    assert_eq!(order.slot_bytes(), 0);
+    assert_eq!(slot_bytes(&order), 0);
     for seq in 101..400 {
         offer(&mut order, 500, seq);
     }
-    assert!(order.slot_bytes() > 0);
+    assert!(slot_bytes(&order) > 0);
     assert_eq!(offer(&mut order, 501, 100).len(), 300);
-    assert_eq!(order.slot_bytes(), 0);
+    assert_eq!(slot_bytes(&order), 0);
+}
+
+#[test]
+fn a_window_in_any_order_leaves_in_order_and_its_deadline_is_that_of_the_first_of_the_held() {
+    let mut order = at_one();
+    let mut random = 1_u64;
+    let (mut now, mut done) = (0, 0);
+    for window in 0..50 {
+        let mut seqs: Vec<u64> = (1..=64).map(|nth| window * 64 + nth).collect();
+        for left in (1..64).rev() {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            seqs.swap(left, (random >> 33) as usize % (left + 1));
+        }
+        let mut held: Vec<(u64, u64)> = Vec::new();
+        for seq in seqs {
+            now += 1;
+            held.push((seq, now));
+            for (out, _, kind) in offer(&mut order, now, seq) {
+                done += 1;
+                assert_eq!((out, kind), (done, "fact"));
+                held.retain(|held| held.0 != out);
+            }
+            let first = held.iter().map(|held| held.1).min();
+            assert_eq!(order.poll_timeout(), first.map(|at| ms(at + 250)));
+        }
+    }
+    assert_eq!((done, order.skips(), order.held()), (3200, 0, 0));
+}
+
+#[test]
+fn what_is_beyond_the_window_waits_as_exactly() {
+    let mut order = at_one();
+    for (now, seq) in [(1, 3), (2, 60), (3, 5), (4, 64), (5, 65), (6, 1000), (7, 4)] {
+        assert_eq!(offer(&mut order, now, seq), []);
+        assert_eq!(order.poll_timeout(), Some(ms(251)));
+    }
+    let skipped = [(1, 2, "skipped"), (3, 3, "fact"), (4, 4, "fact")];
+    order.handle_timeout(ms(251));
+    assert_eq!(drain(&mut order)[..3], skipped);
+    assert_eq!(order.poll_timeout(), Some(ms(252)));
+    order.handle_timeout(ms(256));
+    assert_eq!(
+        drain(&mut order),
+        [
+            (6, 59, "skipped"),
+            (60, 60, "fact"),
+            (61, 63, "skipped"),
+            (64, 64, "fact"),
+            (65, 65, "fact"),
+            (66, 999, "skipped"),
+            (1000, 1000, "fact")
+        ]
+    );
 }

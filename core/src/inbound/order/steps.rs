@@ -1,0 +1,376 @@
+//! How an order decides: what is held, what is released, what is given up.
+//!
+//! Decides: nothing by itself; the order's calls are made of these. Leaves to others: when. Believes: the order's clock. Bounded by: what is
+//! held.
+
+use super::aside::{MISSING, Rare};
+use super::item::{Admit, Body, Gap, Slot, Tail};
+use super::{Order, Ranges};
+
+impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
+    /// What is kept aside, from now on.
+    #[inline]
+    pub(super) fn rare(&mut self) -> &mut Rare<T, S> {
+        self.aside.need(self.max_held as usize, self.floor)
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        let made = self.aside.get().map(|rare| rare.queue.capacity());
+        made.unwrap_or(self.max_held as usize + 1)
+    }
+
+    /// How many more would find room.
+    #[inline]
+    pub(super) fn free(&self) -> usize {
+        self.capacity() - (self.ready + self.held) as usize
+    }
+
+    pub(super) fn set_missing(&mut self, missing: Ranges<MISSING>) {
+        self.floor = missing.floor();
+        if !missing.is_empty() {
+            self.rare();
+        }
+        if let Some(rare) = self.aside.get_mut() {
+            rare.missing = missing;
+        }
+    }
+
+    /// Where something may come behind it, the fact at the edge waits like every other.
+    pub(super) fn queue_next(&mut self) {
+        let Some(item) = self.next.take() else {
+            return;
+        };
+        let slot = Slot {
+            epoch: self.epoch,
+            seq: self.edge,
+            mark: self.place,
+            skipped: Gap::NONE,
+            late: false,
+            body: Body::Fact(item),
+        };
+        let kept = self.rare().queue.insert(0, slot);
+        debug_assert!(kept.is_ok(), "it found nothing else here");
+        self.ready = 1;
+    }
+
+    pub(super) fn offer_below(&mut self, seq: u64, copy_possible: bool, item: T) -> Admit<T> {
+        let vouched = self.has_vouched && seq <= self.vouched;
+        let missing = self
+            .aside
+            .get()
+            .is_some_and(|rare| rare.missing.contains(seq));
+        let known = seq >= self.floor();
+        if !missing && (copy_possible || vouched) {
+            return Admit::Duplicate(item);
+        }
+        if !missing && known {
+            return Admit::Conflict(item);
+        }
+        if let Err(item) = self.push_ready(self.epoch, seq, true, item) {
+            return Admit::Busy(item);
+        }
+        self.rare().missing.remove(seq);
+        Admit::Taken
+    }
+
+    /// The fact of a closed place came after all.
+    pub(super) fn fill(&mut self, seq: u64, item: T) -> Admit<T> {
+        let mut body = Body::Gone;
+        if !self.as_arrives {
+            body = Body::Fact(item);
+        } else if let Err(item) = self.push_ready(self.epoch, seq, self.outdated, item) {
+            return Admit::Busy(item);
+        }
+        if let Some(slot) = self.slot_of_mut(seq) {
+            slot.body = body;
+        }
+        Admit::Taken
+    }
+
+    /// Where `seq` is or belongs among the held, none of which is in a window.
+    fn position(&self, rare: &Rare<T, S>, seq: u64) -> usize {
+        rare.queue
+            .partition_point(self.ready as usize, |slot| slot.seq < seq)
+    }
+
+    /// The held place of that number, which is above the edge.
+    #[inline]
+    pub(super) fn slot_of(&self, seq: u64) -> Option<&Slot<T>> {
+        if self.held == 0 {
+            return None;
+        }
+        let rare = self.aside.get()?;
+        if rare.queue.has_window() {
+            return rare.queue.at_place(far(self.edge, seq));
+        }
+        let slot = rare.queue.get(self.position(rare, seq))?;
+        (slot.seq == seq).then_some(slot)
+    }
+
+    fn slot_of_mut(&mut self, seq: u64) -> Option<&mut Slot<T>> {
+        let at = self.position(self.aside.get()?, seq);
+        let edge = self.edge;
+        let rare = self.aside.get_mut()?;
+        if rare.queue.has_window() {
+            return rare.queue.at_place_mut(far(edge, seq));
+        }
+        rare.queue.get_mut(at)
+    }
+
+    /// The lowest held.
+    #[inline]
+    pub(super) fn head(&self) -> Option<&Slot<T>> {
+        if self.held == 0 {
+            return None;
+        }
+        let queue = &self.aside.get()?.queue;
+        match queue.first_place() {
+            Some(place) => queue.at_place(place),
+            None => queue.get(self.ready as usize),
+        }
+    }
+
+    /// The lowest held waits for nothing.
+    #[inline]
+    fn holds_next(&self) -> bool {
+        if self.held == 0 {
+            return false;
+        }
+        let Some(rare) = self.aside.get() else {
+            return false;
+        };
+        match rare.queue.first_place() {
+            Some(place) => place == 0,
+            None => {
+                let head = rare.queue.get(self.ready as usize);
+                head.is_some_and(|head| self.is_next(head.seq))
+            }
+        }
+    }
+
+    /// The highest held.
+    pub(super) fn last_held(&self) -> Option<&Slot<T>> {
+        let queue = &self.aside.get()?.queue;
+        match queue.last_place() {
+            Some(place) => queue.at_place(place),
+            None => queue.get(queue.len() - 1),
+        }
+    }
+
+    /// It may leave without waiting for anything.
+    #[inline]
+    pub(crate) fn is_next(&self, seq: u64) -> bool {
+        match self.edge() {
+            Some(edge) => edge.checked_add(1) == Some(seq),
+            None => seq <= 1,
+        }
+    }
+
+    /// Moves the edge, or starts the order there.
+    #[inline]
+    pub(super) fn advance_to(&mut self, seq: u64) {
+        if !self.has_begun {
+            self.has_begun = true;
+            self.join_at(seq);
+        }
+        self.edge = seq;
+    }
+
+    /// The order starts at `seq`: nothing before it was delivered, so what comes from there is late, never a copy of something forgotten.
+    fn join_at(&mut self, seq: u64) {
+        let mut missing = Ranges::new(seq.min(1));
+        missing.insert(1, seq.saturating_sub(1));
+        self.set_missing(missing);
+    }
+
+    /// Moves the edge to a number that is not held and below all that is.
+    pub(super) fn step_to(&mut self, seq: u64) {
+        if self.held > 0
+            && let Some(rare) = self.aside.get_mut()
+        {
+            rare.queue.skip(seq.saturating_sub(self.edge));
+        }
+        self.advance_to(seq);
+    }
+
+    /// Holds it at its place. The caller looked for room.
+    #[inline]
+    pub(super) fn hold(&mut self, seq: u64, body: Body<T>) {
+        let (edge, ready) = (self.edge, self.ready as usize);
+        let mut slot = Slot {
+            epoch: self.epoch,
+            seq,
+            mark: self.clock.as_micros(),
+            skipped: Gap::NONE,
+            late: false,
+            body,
+        };
+        let has_begun = self.has_begun;
+        let queue = &mut self.rare().queue;
+        let place = far(edge, seq);
+        let in_window = has_begun && queue.open_window(ready, place, |slot| far(edge, slot.seq));
+        let (at, above) = if in_window {
+            let above = queue.next_place(place);
+            (0, above.and_then(|above| queue.at_place(above)))
+        } else {
+            let at = queue.partition_point(ready, |slot| slot.seq < seq);
+            (at, queue.get(at))
+        };
+        // Time does not go back, so a new arrival is the earliest only where nothing higher is held.
+        slot.mark = above.map_or(slot.mark, |above| above.mark);
+        let mark = slot.mark;
+        if in_window {
+            queue.put(place, slot);
+        } else {
+            let kept = queue.insert(at, slot);
+            debug_assert!(kept.is_ok(), "the caller looked for room");
+        }
+        // The earliest of all stays the earliest.
+        if self.held == 0 {
+            self.since = mark;
+        }
+        self.held += 1;
+    }
+
+    /// Appends a fact to what is decided.
+    pub(super) fn push_ready(
+        &mut self,
+        epoch: u64,
+        seq: u64,
+        late: bool,
+        item: T,
+    ) -> Result<(), T> {
+        let at = self.ready as usize;
+        if self.free() == 0 {
+            return Err(item);
+        }
+        let mark = self.place + 1;
+        let rare = self.rare();
+        if rare.tail.is_some_and(|tail| tail.epoch != epoch) {
+            return Err(item);
+        }
+        let skipped = rare.tail.take().map_or(Gap::NONE, |tail| tail.gap);
+        let slot = Slot {
+            epoch,
+            seq,
+            mark,
+            skipped,
+            late,
+            body: Body::Fact(item),
+        };
+        let kept = rare.queue.insert(at, slot);
+        debug_assert!(kept.is_ok(), "looked for room above");
+        rare.late += u64::from(late);
+        self.has_tail = false;
+        self.ready += 1;
+        self.place = mark;
+        Ok(())
+    }
+
+    /// Lets go of all that waits for nothing, and of the head gap where too many are held.
+    #[inline]
+    pub(super) fn settle(&mut self) {
+        loop {
+            while self.holds_next() {
+                self.release(Gap::NONE);
+            }
+            if self.held < self.max_held {
+                return;
+            }
+            self.pass_gap();
+        }
+    }
+
+    pub(super) fn pass_head_gap(&mut self) {
+        self.pass_gap();
+        self.settle();
+    }
+
+    /// Gives up what is missing before the lowest held, or starts the order there.
+    fn pass_gap(&mut self) {
+        let Some(head) = self.head().map(|slot| slot.seq) else {
+            return;
+        };
+        let gap = match self.edge() {
+            Some(edge) => Gap::between(edge, head),
+            None => Gap::NONE,
+        };
+        let mut told = gap;
+        if self.sparse {
+            told = Gap::NONE;
+        }
+        let rare = self.rare();
+        if !gap.is_none() {
+            rare.missing.insert(gap.first, gap.last);
+            rare.queue.skip(gap.last - gap.first + 1);
+        }
+        rare.skips += u64::from(!told.is_none());
+        self.release(told);
+    }
+
+    /// Decides the lowest held, before which nothing is missing or all is given up; `skipped` is told before it.
+    fn release(&mut self, mut skipped: Gap) {
+        let mark = self.next_place();
+        let (late, at) = (self.outdated, self.ready as usize);
+        let rare = self.rare();
+        let slot = match rare.queue.has_window() {
+            true => rare.queue.at_place_mut(0),
+            false => rare.queue.get_mut(at),
+        };
+        let Some(slot) = slot else { return };
+        let seq = slot.seq;
+        let is_fact = matches!(slot.body, Body::Fact(_));
+        let is_closed = matches!(slot.body, Body::Closed);
+        // A place that says nothing itself carries the tail's range, so that what is given up after it cannot join that over it.
+        if let Some(Tail { gap, .. }) = rare.tail.take() {
+            let last = if skipped.is_none() { gap } else { skipped }.last;
+            skipped = Gap { last, ..gap };
+        }
+        (slot.mark, slot.skipped, slot.late) = (mark, skipped, late);
+        let stays = is_fact || !skipped.is_none();
+        if stays {
+            rare.queue.leave_window();
+            rare.late += u64::from(is_fact && late);
+        } else {
+            rare.queue.remove_behind(at);
+        }
+        self.has_tail = false;
+        self.held -= 1;
+        self.ready += u32::from(stays);
+        self.advance_to(seq);
+        if is_closed {
+            self.rare().missing.insert(seq, seq);
+        }
+        self.since = self.head().map_or(0, |head| head.mark);
+    }
+
+    /// Decides everything up to `seq`, which has no slot.
+    pub(super) fn give_up_to(&mut self, seq: u64) {
+        while self.head().is_some_and(|head| head.seq < seq) {
+            self.pass_gap();
+        }
+        let first = self.edge().map_or(seq, |edge| edge.saturating_add(1));
+        self.step_to(seq);
+        let place = self.next_place();
+        let epoch = self.epoch;
+        let rare = self.rare();
+        rare.missing.insert(first, seq);
+        rare.skips += u64::from(rare.tail.is_none());
+        let gap = Gap { first, last: seq };
+        let tail = rare.tail.get_or_insert(Tail { epoch, gap, place });
+        tail.gap.last = seq;
+        self.has_tail = true;
+    }
+
+    #[inline]
+    pub(super) fn next_place(&mut self) -> u64 {
+        self.place += 1;
+        self.place
+    }
+}
+
+/// The place in the window of a number above the edge.
+#[inline]
+fn far(edge: u64, seq: u64) -> u64 {
+    seq.wrapping_sub(edge).wrapping_sub(1)
+}
