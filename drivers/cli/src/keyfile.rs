@@ -124,7 +124,8 @@ fn load(file: &Path) -> Result<SecretKey, Failure> {
     Ok(SecretKey::from_seed(*seed))
 }
 
-fn random_seed() -> Result<Zeroizing<[u8; 32]>, Failure> {
+/// A seed for a key.
+pub(crate) fn random_seed() -> Result<Zeroizing<[u8; 32]>, Failure> {
     let mut seed = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *seed).map_err(|error| {
         Failure::usage(format!(

@@ -16,6 +16,8 @@ pub(crate) struct Received {
     pub(crate) day: Option<usize>,
     pub(crate) late: bool,
     pub(crate) published_at: WallMs,
+    /// Published before the last interruption was over, and delivered after.
+    pub(crate) recovered: bool,
 }
 
 /// Everything one subscriber got.
@@ -26,6 +28,8 @@ pub(crate) struct Account {
     pub(crate) notices: Vec<Notice>,
     /// What the subscription itself counted as superseded.
     pub(crate) superseded: u64,
+    /// When the last interruption was over.
+    resumed_at: Option<WallMs>,
 }
 
 /// What became of the published days in one subscription.
@@ -36,6 +40,10 @@ pub(crate) struct Row {
     pub(crate) delivered: u64,
     pub(crate) late: u64,
     pub(crate) superseded: u64,
+    pub(crate) recovered: u64,
+    /// Missing, and inside the window of a gap.
+    pub(crate) in_gaps: u64,
+    /// Missing, and accounted for by another notice.
     pub(crate) in_notices: u64,
     pub(crate) silently_lost: u64,
     pub(crate) twice: u64,
@@ -60,7 +68,27 @@ impl Account {
             facts: Vec::new(),
             notices: Vec::new(),
             superseded: 0,
+            resumed_at: None,
         }
+    }
+
+    /// A fact came.
+    pub(crate) fn receive(&mut self, day: Option<usize>, late: bool, published_at: WallMs) {
+        let recovered = self.resumed_at.is_some_and(|at| published_at < at);
+        self.facts.push(Received {
+            day,
+            late,
+            published_at,
+            recovered,
+        });
+    }
+
+    /// A notice came at this date.
+    pub(crate) fn notice(&mut self, notice: Notice, now: u64) {
+        if let Notice::Resumed { .. } = notice {
+            self.resumed_at = Some(WallMs::new(now));
+        }
+        self.notices.push(notice);
     }
 
     /// Spoils what was received. Returns what was done, for the reader to compare with what is found.
@@ -107,6 +135,7 @@ impl Account {
             }
             row.delivered += 1;
             row.late += u64::from(fact.late);
+            row.recovered += u64::from(fact.recovered);
             if newest.is_some_and(|newest| day < newest)
                 && !fact.late
                 && self.mode != Mode::AsArrives
@@ -119,7 +148,9 @@ impl Account {
         }
         let mut uncounted = self.uncounted();
         for (day, _) in seen.iter().enumerate().filter(|(_, seen)| seen.is_none()) {
-            if self.is_in_notice(day, &seen) {
+            if self.is_in_gap(day, &seen) {
+                row.in_gaps += 1;
+            } else if self.is_skipped(day) {
                 row.in_notices += 1;
             } else if self.mode == Mode::LatestOnly && newest.is_some_and(|newest| day < newest) {
                 row.superseded += 1;
@@ -141,7 +172,9 @@ impl Account {
                 count(row.altered)
             ));
         }
-        if self.mode == Mode::LatestOnly && row.superseded != self.superseded {
+        // What is missing in a gap may have been superseded as well.
+        let superseded = row.superseded..=row.superseded + row.in_gaps;
+        if self.mode == Mode::LatestOnly && !superseded.contains(&self.superseded) {
             row.findings.push(format!(
                 "{}: {} days are missing as superseded, the subscription counted {}",
                 row.name,
@@ -162,14 +195,20 @@ impl Account {
         told.fold(0, u64::saturating_add)
     }
 
-    /// Whether a notice names the day, which has the number after its place, or the time it was published in.
-    fn is_in_notice(&self, day: usize, seen: &[Option<WallMs>]) -> bool {
+    /// Whether a notice names the day, which has the number after its place.
+    fn is_skipped(&self, day: usize) -> bool {
         let seq = day as u64 + 1;
-        // It was published between its neighbours.
+        self.notices.iter().any(|notice| match notice {
+            Notice::Skipped { first, last, .. } => (*first..=*last).contains(&seq),
+            _ => false,
+        })
+    }
+
+    /// Whether the day was published in the window of a gap: between its neighbours.
+    fn is_in_gap(&self, day: usize, seen: &[Option<WallMs>]) -> bool {
         let before = seen[..day].iter().rev().find_map(|at| *at);
         let after = seen[day..].iter().find_map(|at| *at);
         self.notices.iter().any(|notice| match notice {
-            Notice::Skipped { first, last, .. } => (*first..=*last).contains(&seq),
             Notice::Gap { from, to, .. } => {
                 before.is_none_or(|before| before <= *to)
                     && after.is_none_or(|after| after >= *from)
@@ -182,7 +221,8 @@ impl Account {
 impl Row {
     /// Whether everything is accounted for, once and in order.
     pub(crate) fn balances(&self) -> bool {
-        let accounted = self.delivered + self.superseded + self.in_notices + self.silently_lost;
+        let told = self.in_gaps + self.in_notices;
+        let accounted = self.delivered + self.superseded + told + self.silently_lost;
         self.findings.is_empty() && self.silently_lost == 0 && accounted == self.published
     }
 
@@ -193,7 +233,9 @@ impl Row {
             "published": self.published,
             "delivered": self.delivered,
             "late": self.late,
+            "recovered": self.recovered,
             "superseded": self.superseded,
+            "in_gaps": self.in_gaps,
             "in_notices": self.in_notices,
             "silently_lost": self.silently_lost,
             "twice": self.twice,
@@ -215,6 +257,7 @@ mod tests {
             day: Some(*day),
             late: false,
             published_at: WallMs::new(1000 + *day as u64 * 10),
+            recovered: false,
         });
         Account {
             facts: facts.collect(),
@@ -294,7 +337,21 @@ mod tests {
             reason: tidings::code::GapReason::Lost,
             count: None,
         });
-        assert!(account.close(6, &DATES).balances());
+        let row = account.close(6, &DATES);
+        assert_eq!((row.in_gaps, row.in_notices), (1, 1));
+        assert!(row.balances());
+    }
+
+    #[test]
+    fn what_was_published_before_a_resume_and_came_after_it_is_recovered() {
+        let mut account = Account::new(Mode::Ordered);
+        account.receive(Some(0), false, WallMs::new(1000));
+        account.notice(Notice::Resumed { recovered: 1 }, 1015);
+        account.receive(Some(1), false, WallMs::new(1010));
+        account.receive(Some(2), false, WallMs::new(1020));
+        let row = account.close(3, &DATES);
+        assert_eq!((row.recovered, row.delivered), (1, 3));
+        assert!(row.balances());
     }
 
     #[test]

@@ -1,12 +1,15 @@
-//! `tidings demo`: two stations, a publisher and three subscribers over real sockets, and a ledger made from what was received.
+//! `tidings demo`: three stations, a publisher and three subscribers over real sockets, outages, and a ledger made from what was received.
 //!
-//! Decides: the scene and its pace. Leaves to others: the network (the tokio driver), the judgement (`ledger`), the looks (`screen`).
-//! Believes: the runtime's clock, for the pace. Bounded by: one data set, `--seconds`, and 3 s for the last copies.
+//! Decides: the pace. Leaves to others: the network (the tokio driver), what goes wrong (`trouble`), the judgement (`ledger`), the looks
+//! (`screen`). Believes: the runtime's clock, for the pace. Bounded by: one data set, `--seconds`, and 10 s for the last outage and copies.
 
 mod data;
 mod ledger;
+mod nap;
 mod scene;
 mod screen;
+mod trouble;
+mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +17,7 @@ use std::time::Duration;
 use serde_json::json;
 use tidings::{Outcome, Publish, RealmId, Refusal};
 use tidings_tokio::{Node, Pending};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::args::DemoArgs;
@@ -22,7 +26,7 @@ use crate::human;
 use data::Day;
 use ledger::Row;
 use scene::{Scene, broken};
-use screen::{Progress, Screen};
+use screen::Screen;
 
 const REALM: &str = "demo";
 const TOPIC: &str = "demo/noaa/weather/seattle/day_v1";
@@ -33,39 +37,55 @@ const TICK: Duration = Duration::from_millis(40);
 /// Runs `tidings demo`.
 pub(crate) async fn run(args: DemoArgs) -> Result<Exit, Failure> {
     let days = Arc::new(data::days());
-    let scene = Scene::set(&days).await?;
+    let (mut scene, trouble, tells) = Scene::set(&days).await?;
     let screen = Screen::new(args.json);
     let began = Instant::now();
     let mut told = Told {
         screen,
         failed: None,
+        began,
+        tells,
     };
     let opened = told.screen.open(
         days.len(),
-        &scene.addresses(),
+        scene.addresses(),
         SLOWED_BY.as_millis(),
         &scene.attach(),
     );
     told.keep(opened);
 
     let pace = Duration::from_secs(args.seconds);
+    let mut trouble = tokio::spawn(trouble.make(pace));
+    let node = scene.publisher.clone();
     let mut publisher = Publisher {
-        node: &scene.publisher,
+        node: &node,
         days: &days,
         published: 0,
         pending: Vec::new(),
     };
-    let played = tokio::select! {
-        played = play(&mut publisher, &scene, &mut told, pace) => played,
-        _ = tokio::signal::ctrl_c() => Ok(()),
+    let (played, interrupted) = tokio::select! {
+        played = play(&mut publisher, &mut scene, &mut told, pace) => (played, false),
+        _ = tokio::signal::ctrl_c() => (Ok(()), true),
     };
     played?;
     let published = publisher.published;
+    // Nobody looks any more, or all of it is to be seen.
+    let mortal = if interrupted || told.failed.is_some() {
+        trouble.abort();
+        None
+    } else {
+        loop {
+            tokio::select! {
+                made = &mut trouble => break Some(made.map_err(|error| broken(&error))??),
+                () = tokio::time::sleep(TICK) => told.look(&mut scene, published),
+            }
+        }
+    };
     let outcomes = publisher.settle().await;
     scene.settle(published).await;
-    told.show(&scene.progress(published));
+    told.look(&mut scene, published);
 
-    let (mut accounts, totals) = scene.strike().await;
+    let (mut accounts, totals) = scene.strike(mortal).await;
     let spoilt = args
         .sabotage
         .and_then(|how| Some(accounts.first_mut()?.spoil(how)));
@@ -129,9 +149,7 @@ fn next_steps(spoilt: Option<&str>) -> String {
     let program = human::program();
     match spoilt {
         Some(spoilt) => format!("sabotage: {spoilt}\n"),
-        None => format!(
-            "try next: {program} demo --sabotage drop\n          {program} station\n          {program} explain skipped\n"
-        ),
+        None => format!("try next: {program} demo --sabotage drop; {program} explain gap\n"),
     }
 }
 
@@ -139,6 +157,9 @@ fn next_steps(spoilt: Option<&str>) -> String {
 struct Told {
     screen: Screen,
     failed: Option<std::io::Error>,
+    began: Instant,
+    /// What goes wrong.
+    tells: mpsc::Receiver<String>,
 }
 
 impl Told {
@@ -148,8 +169,16 @@ impl Told {
         }
     }
 
-    fn show(&mut self, progress: &Progress) {
-        let written = self.screen.show(progress);
+    /// Shows what happened since the last time, and how far everybody is.
+    fn look(&mut self, scene: &mut Scene, published: usize) {
+        let after = self.began.elapsed();
+        let told = std::iter::from_fn(|| self.tells.try_recv().ok());
+        let news: Vec<String> = told.chain(scene.news()).collect();
+        for what in &news {
+            let written = self.screen.tell(after, what);
+            self.keep(written);
+        }
+        let written = self.screen.show(&scene.progress(published));
         self.keep(written);
     }
 }
@@ -157,7 +186,7 @@ impl Told {
 /// Publishes at the pace and shows it, until all is published or nobody looks any more.
 async fn play(
     publisher: &mut Publisher<'_>,
-    scene: &Scene,
+    scene: &mut Scene,
     told: &mut Told,
     pace: Duration,
 ) -> Result<(), Failure> {
@@ -170,7 +199,7 @@ async fn play(
         publisher
             .publish_until(due.min(publisher.days.len()))
             .await?;
-        told.show(&scene.progress(publisher.published));
+        told.look(scene, publisher.published);
     }
     Ok(())
 }

@@ -1,33 +1,42 @@
-//! Who takes part in the demonstration: two stations, a publisher's node, and three subscribers that keep what they get.
+//! Who takes part in the demonstration: three stations, a publisher's node, and three subscribers that keep what they get.
 //!
-//! Decides: who connects to whom, and when everybody has had enough. Leaves to others: what is published, and the judgement. Believes:
-//! the runtime's clock, for waiting. Bounded by: 5 s to start, 3 s for the last copies, the days received.
+//! Decides: who connects to whom, and when everybody has had enough. Leaves to others: what is published, what goes wrong, and the
+//! judgement. Believes: the runtime's clock, for waiting. Bounded by: 5 s to start, 5 s for the last copies, the days received.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tidings::code::ObjectFault;
-use tidings::{Item, Mode, NodeId, RealmId, Sources, Subscribe};
+use tidings::{Item, LinkState, Mode, NodeId, Notice, RealmId, Sources, Subscribe};
 use tidings_tokio::{Node, StationServer, Subscription};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::data::{self, Day};
-use super::ledger::{self, Account, Received};
+use super::ledger::{self, Account};
+use super::nap::Napper;
 use super::screen::Progress;
+use super::trouble::{self, Mortal, Trouble};
+use super::wire::Wire;
 use super::{REALM, SLOWED_BY};
 use crate::exit::{Exit, Failure};
 use crate::{human, keyfile};
 
-const MODES: [Mode; 3] = [Mode::Ordered, Mode::LatestOnly, Mode::AsArrives];
+/// How long a link, and the last copies, may take.
+const WITHIN: Duration = Duration::from_secs(5);
 
 /// Everybody who takes part.
 pub(super) struct Scene {
     stations: [StationServer; 2],
+    /// Where each of the three stations listens.
+    addresses: [String; 3],
     pub(super) publisher: Node,
     subscribers: Vec<Subscriber>,
     days: Arc<Vec<Day>>,
+    /// What a subscriber's link and thread are made of, until the end.
+    _wire: Wire,
+    _napper: Napper,
 }
 
 /// What was counted beside the ledger.
@@ -36,37 +45,73 @@ pub(super) struct Totals {
 }
 
 impl Scene {
-    /// Starts everybody and waits until both stations carry every subscription.
-    pub(super) async fn set(days: &Arc<Vec<Day>>) -> Result<Self, Failure> {
-        let stations = [station(Duration::ZERO).await?, station(SLOWED_BY).await?];
-        let publisher = node(&stations)?;
-        let mut subscribers = Vec::new();
-        for mode in MODES {
-            subscribers
-                .push(Subscriber::start(&stations, publisher.id(), mode, Arc::clone(days)).await?);
-        }
-        let within = Duration::from_secs(5);
-        publisher
-            .connected(stations.len(), within)
+    /// Starts everybody and waits until its stations carry every subscription. What can be broken is handed out, with what is told of it.
+    pub(super) async fn set(
+        days: &Arc<Vec<Day>>,
+    ) -> Result<(Self, Trouble, mpsc::Receiver<String>), Failure> {
+        let any = "127.0.0.1:0";
+        let a = trouble::station(keyfile::throwaway()?, any, Duration::ZERO).await?;
+        let b = trouble::station(keyfile::throwaway()?, any, SLOWED_BY).await?;
+        let c = Mortal::start().await?;
+        let wire = Wire::lay(a.local_addr())
             .await
             .map_err(|error| broken(&error))?;
-        Ok(Self {
-            stations,
+        let napper = Napper::start().map_err(|error| broken(&error))?;
+        let all = [a.address(), b.address(), c.server.address()];
+        let publisher = node(&all)?;
+        let from = publisher.id();
+        let cuttable = format!("tcp://{}@{}", a.id(), wire.address());
+        let [at_a, at_b, at_c] = all.clone();
+        let ordered = Subscriber::start(
+            vec![at_a, at_b.clone()],
+            from,
+            Mode::Ordered,
+            Arc::clone(days),
+        );
+        // All that it is runs on a thread that will sleep.
+        let ordered = napper.handle().spawn(ordered).await;
+        let ordered = ordered.map_err(|error| broken(&error))??;
+        let latest = Subscriber::start(
+            vec![cuttable, at_b],
+            from,
+            Mode::LatestOnly,
+            Arc::clone(days),
+        );
+        let arrives =
+            Subscriber::start(vec![at_c], from, Mode::AsArrives, Arc::clone(days)).await?;
+        let subscribers = vec![ordered, latest.await?, arrives];
+        publisher
+            .connected(all.len(), WITHIN)
+            .await
+            .map_err(|error| broken(&error))?;
+        let (told, tells) = mpsc::channel(16);
+        let trouble = Trouble {
+            cut: wire.cutter(),
+            naps: napper.naps(),
+            told,
+            mortal: c,
+        };
+        let addresses =
+            [&a, &b, &trouble.mortal.server].map(|one| format!("tcp://{}", one.local_addr()));
+        let scene = Self {
+            stations: [a, b],
+            addresses,
             publisher,
             subscribers,
             days: Arc::clone(days),
-        })
+            _wire: wire,
+            _napper: napper,
+        };
+        Ok((scene, trouble, tells))
     }
 
-    pub(super) fn addresses(&self) -> [String; 2] {
-        self.stations
-            .each_ref()
-            .map(|station| format!("tcp://{}", station.local_addr()))
+    pub(super) fn addresses(&self) -> &[String; 3] {
+        &self.addresses
     }
 
     /// The line with which somebody else can listen in.
     pub(super) fn attach(&self) -> String {
-        let [address, _] = self.addresses();
+        let [address, ..] = self.addresses();
         let line = format!("sub 'demo/**' --from open --station {address}");
         let program = human::program();
         if program.len() + 1 + line.len() <= 80 {
@@ -101,17 +146,34 @@ impl Scene {
         }
     }
 
-    /// Waits until everybody has the last day and nothing more comes, 3 s at most.
+    /// What subscribers were told since the last time, of what interrupted them.
+    pub(super) fn news(&mut self) -> Vec<String> {
+        let mut news = Vec::new();
+        for one in &mut self.subscribers {
+            let account = lock(&one.account);
+            for notice in account.notices.iter().skip(one.told) {
+                news.extend(headline(ledger::name(one.mode), notice));
+            }
+            one.told = account.notices.len();
+        }
+        news
+    }
+
+    /// Waits until everybody is carried again, has the last day and nothing more comes, 5 s at most.
     pub(super) async fn settle(&self, published: usize) {
-        let deadline = Instant::now() + Duration::from_secs(3);
+        let deadline = Instant::now() + WITHIN;
         let state = || -> (bool, usize, u64) {
             let have_last = |one: &Subscriber| {
-                one.account()
-                    .facts
-                    .iter()
-                    .rev()
-                    .take(64)
-                    .any(|fact| fact.day.is_some_and(|day| day + 1 == published))
+                let up = one.node.status().links;
+                let up = up.iter().filter(|link| link.state == LinkState::Up);
+                up.count() == one.stations
+                    && one
+                        .account()
+                        .facts
+                        .iter()
+                        .rev()
+                        .take(64)
+                        .any(|fact| fact.day.is_some_and(|day| day + 1 == published))
             };
             let items = self
                 .subscribers
@@ -136,7 +198,7 @@ impl Scene {
     }
 
     /// Ends everybody and hands over what each subscriber got.
-    pub(super) async fn strike(self) -> (Vec<Account>, Totals) {
+    pub(super) async fn strike(self, mortal: Option<Mortal>) -> (Vec<Account>, Totals) {
         let mut accounts = Vec::new();
         let mut totals = Totals { duplicates: 0 };
         for subscriber in self.subscribers {
@@ -144,31 +206,35 @@ impl Scene {
             accounts.push(subscriber.end().await);
         }
         self.publisher.close().await;
-        for station in self.stations {
+        let stations = self.stations.into_iter();
+        for station in stations.chain(mortal.map(|mortal| mortal.server)) {
             station.close().await;
         }
         (accounts, totals)
     }
 }
 
-async fn station(slowed_by: Duration) -> Result<StationServer, Failure> {
-    let builder = StationServer::builder(keyfile::throwaway()?)
-        .listen("127.0.0.1:0")
-        .map_err(|error| broken(&error))?;
-    builder
-        .delay_writes(slowed_by)
-        .start()
-        .await
-        .map_err(|error| broken(&error))
+fn node(addresses: &[String]) -> Result<Node, Failure> {
+    let mut builder = Node::builder(keyfile::throwaway()?).replication_factor(addresses.len());
+    for address in addresses {
+        builder = builder.station(address).map_err(|error| broken(&error))?;
+    }
+    // Nothing of a node that sleeps is to go on elsewhere.
+    let builder = builder.verify_threads(0);
+    builder.start().map_err(|error| broken(&error))
 }
 
-fn node(stations: &[StationServer]) -> Result<Node, Failure> {
-    let mut builder = Node::builder(keyfile::throwaway()?);
-    for station in stations {
-        let address = format!("tcp://{}@{}", station.id(), station.local_addr());
-        builder = builder.station(&address).map_err(|error| broken(&error))?;
-    }
-    builder.start().map_err(|error| broken(&error))
+/// A notice of an interruption as a short line; none for the others, which are counted.
+fn headline(name: &str, notice: &Notice) -> Option<String> {
+    let what = match notice {
+        Notice::Interrupted { reason, .. } => format!("interrupted ({reason})"),
+        Notice::Resumed { recovered } => {
+            format!("resumed, {} recovered", human::count(*recovered))
+        }
+        Notice::Gap { reason, .. } => format!("gap ({reason})"),
+        _ => return None,
+    };
+    Some(format!("{name}: {what}"))
 }
 
 pub(super) fn broken(error: &dyn std::fmt::Display) -> Failure {
@@ -182,6 +248,9 @@ pub(super) fn broken(error: &dyn std::fmt::Display) -> Failure {
 struct Subscriber {
     mode: Mode,
     node: Node,
+    stations: usize,
+    /// Notices shown so far.
+    told: usize,
     account: Arc<Mutex<Account>>,
     stop: Arc<Notify>,
     reader: JoinHandle<Subscription>,
@@ -189,12 +258,12 @@ struct Subscriber {
 
 impl Subscriber {
     async fn start(
-        stations: &[StationServer],
+        stations: Vec<String>,
         publisher: NodeId,
         mode: Mode,
         days: Arc<Vec<Day>>,
     ) -> Result<Self, Failure> {
-        let node = node(stations)?;
+        let node = node(&stations)?;
         let request = Subscribe::new(
             RealmId::of_name(REALM),
             "demo/**",
@@ -205,7 +274,7 @@ impl Subscriber {
             .subscribe(request)
             .map_err(|refused| broken(&refused.reason))?;
         subscription
-            .carried(stations.len(), Duration::from_secs(5))
+            .carried(stations.len(), WITHIN)
             .await
             .map_err(|error| broken(&error))?;
         let account = Arc::new(Mutex::new(Account::new(mode)));
@@ -223,15 +292,12 @@ impl Subscriber {
                 };
                 let mut account = lock(&book);
                 match item {
-                    Item::Fact(fact) => account.facts.push(Received {
-                        day: fact
-                            .decode()
-                            .ok()
-                            .and_then(|payload| data::which(&days, &payload)),
-                        late: fact.late(),
-                        published_at: fact.published_at(),
-                    }),
-                    Item::Notice(notice) => account.notices.push(*notice),
+                    Item::Fact(fact) => {
+                        let payload = fact.decode().ok();
+                        let day = payload.and_then(|payload| data::which(&days, &payload));
+                        account.receive(day, fact.late(), fact.published_at());
+                    }
+                    Item::Notice(notice) => account.notice(*notice, human::now()),
                     _ => {}
                 }
             }
@@ -239,6 +305,8 @@ impl Subscriber {
         Ok(Self {
             mode,
             node,
+            stations: stations.len(),
+            told: 0,
             account,
             stop,
             reader,

@@ -1,8 +1,9 @@
 //! What the demonstration shows: one screen, redrawn in place on a terminal, written once through elsewhere.
 //!
-//! Decides: every line of it, at most 24 of 80 columns. Leaves to others: the numbers. Believes: no clock. Bounded by: one screen.
+//! Decides: every line of it; what is redrawn fits 40 columns, the rest 80. Leaves to others: the numbers. Believes: no clock. Bounded by: one screen.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use super::ledger::Row;
 use crate::human::{self, count};
@@ -27,12 +28,11 @@ pub(crate) struct Screen {
     in_place: bool,
     /// Lines of the block that is redrawn.
     drawn: usize,
-    /// The shares of the whole still to be printed where nothing is redrawn.
-    rows_left: usize,
 }
 
-const BAR: usize = 30;
-const ROWS: usize = 6;
+const BAR: usize = 15;
+/// Lines that are redrawn are no wider: a narrower terminal would wrap them, and the cursor would miss.
+const NARROW: usize = 39;
 
 impl Screen {
     pub(crate) fn new(quiet: bool) -> Self {
@@ -42,7 +42,6 @@ impl Screen {
             out,
             in_place,
             drawn: 0,
-            rows_left: ROWS,
         }
     }
 
@@ -61,99 +60,86 @@ impl Screen {
     pub(crate) fn open(
         &self,
         days: usize,
-        stations: &[String; 2],
+        stations: &[String; 3],
         slow_ms: u128,
         attach: &str,
     ) -> io::Result<()> {
-        let [a, b] = stations;
-        let mut text = format!(
+        let [a, b, c] = stations;
+        self.write(&format!(
             "tidings demo: {} days of Seattle weather, over real sockets on this machine\n\
              \x20 station A  {a}\n\
              \x20 station B  {b}  slowed by {slow_ms} ms, so that copies race\n\
-             attach while it runs, in another terminal:\n{attach}\n\n",
+             \x20 station C  {c}  as_arrives has no other one\n\
+             attach while it runs, in another terminal:\n{attach}\n",
             count(days as u64)
-        );
-        if !self.in_place {
-            text +=
-                "  published  ordered  latest_only  as_arrives  2nd copies  notices  newest day\n";
-        }
-        self.write(&text)
-    }
-
-    /// How far it is; elsewhere than on a terminal a row for each sixth of the way.
-    pub(crate) fn show(&mut self, progress: &Progress) -> io::Result<()> {
-        if self.in_place {
-            let text = self.block(progress);
-            return self.write(&text);
-        }
-        let due = progress.total * (ROWS + 1 - self.rows_left) / ROWS;
-        if self.rows_left == 0 || progress.published < due {
-            return Ok(());
-        }
-        self.rows_left -= 1;
-        let delivered = |n: usize| {
-            progress
-                .delivered
-                .get(n)
-                .map_or(0, |(_, delivered)| *delivered as u64)
-        };
-        self.write(&format!(
-            "  {:>9}  {:>7}  {:>11}  {:>10}  {:>10}  {:>7}  {}\n",
-            count(progress.published as u64),
-            count(delivered(0)),
-            count(delivered(1)),
-            count(delivered(2)),
-            count(progress.duplicates),
-            count(progress.notices as u64),
-            progress.newest.split(',').next().unwrap_or_default(),
         ))
     }
 
+    /// How far it is, where lines can be redrawn.
+    pub(crate) fn show(&mut self, progress: &Progress) -> io::Result<()> {
+        if !self.in_place {
+            return Ok(());
+        }
+        let text = self.erase() + &self.block(progress);
+        self.write(&text)
+    }
+
+    /// Something happened. [`Self::show`] follows.
+    pub(crate) fn tell(&mut self, after: Duration, what: &str) -> io::Result<()> {
+        let text = self.erase();
+        self.write(&format!("{text}{:>5.1} s  {what}\n", after.as_secs_f64()))
+    }
+
+    /// Takes the redrawn block away.
+    fn erase(&mut self) -> String {
+        match std::mem::take(&mut self.drawn) {
+            0 => String::new(),
+            drawn => format!("\x1b[{drawn}A\r\x1b[J"),
+        }
+    }
+
     fn block(&mut self, progress: &Progress) -> String {
-        let mut lines = vec![bar(
-            "published",
-            progress.published,
-            progress.total,
-            &progress.newest,
-        )];
+        let total = progress.total;
+        let mut lines = vec![bar("published", progress.published, total)];
         for (name, delivered) in &progress.delivered {
-            lines.push(bar(name, *delivered, progress.total, ""));
+            lines.push(bar(name, *delivered, total));
         }
         lines.push(format!(
-            "  second copies dropped {}, notices {}",
+            "  second copies {}, notices {}",
             count(progress.duplicates),
             count(progress.notices as u64)
         ));
-        let mut text = String::new();
-        if self.drawn > 0 {
-            text += &format!("\x1b[{}A", self.drawn);
-        }
+        lines.push(format!("  {}", progress.newest));
         self.drawn = lines.len();
+        let mut text = String::new();
         for line in lines {
-            text += &format!("\r{line}\x1b[K\n");
+            text.extend(line.chars().take(NARROW));
+            text.push('\n');
         }
         text
     }
 
     /// The ledger and what to try next.
     pub(crate) fn close(
-        &self,
+        &mut self,
         rows: &[Row],
         answers: &str,
         findings: &[String],
         next: &str,
     ) -> io::Result<()> {
-        let mut text = format!(
-            "\n  {:<11}  published  delivered  superseded  in notices  silently lost\n",
+        let mut text = self.erase();
+        text += &format!(
+            "\n  {:<11}  delivered  recovered  superseded  in gaps  noticed  silently lost\n",
             "ledger"
         );
         for row in rows {
             text += &format!(
-                "  {:<11}  {:>9}  {:>9}  {:>10}  {:>10}  {:>13}\n",
+                "  {:<11}  {:>9}  {:>9}  {:>10}  {:>7}  {:>7}  {:>13}\n",
                 row.name,
-                count(row.published),
                 count(row.delivered),
+                count(row.recovered),
                 count(row.superseded),
+                count(row.in_gaps),
                 count(row.in_notices),
                 count(row.silently_lost),
             );
@@ -181,15 +167,14 @@ impl Screen {
     }
 }
 
-fn bar(name: &str, done: usize, total: usize, note: &str) -> String {
+fn bar(name: &str, done: usize, total: usize) -> String {
     let full = (BAR * done.min(total))
         .checked_div(total)
         .unwrap_or_default();
-    let line = format!(
-        "  {name:<11} {}{} {:>5}  {note}",
+    format!(
+        "  {name:<11} {}{} {:>5}",
         "█".repeat(full),
         "░".repeat(BAR - full),
         count(done as u64)
-    );
-    line.chars().take(80).collect()
+    )
 }
