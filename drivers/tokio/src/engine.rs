@@ -34,6 +34,9 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 /// soon after it woke, though the timer's clock stood still.
 const LOOK: Duration = Duration::from_secs(5);
 
+/// A deadline that was missed by so much was missed because the process was stopped.
+const STALLED: Duration = Duration::from_secs(1);
+
 /// What is done once the lock is gone: it runs code that is not the driver's.
 #[derive(Debug, Default)]
 pub(crate) struct After {
@@ -69,6 +72,11 @@ pub(crate) trait Host: Send + Sized + 'static {
 
     /// It has so much before it that no link is to be read; [`State::wake_paused`] follows.
     fn is_busy(&self) -> bool {
+        false
+    }
+
+    /// Something of its own threads is still to be answered.
+    fn owes(&self) -> bool {
         false
     }
 
@@ -379,6 +387,17 @@ impl<H: Host> Drop for Seat<H> {
     }
 }
 
+/// The whole process was stopped, its own threads too: what they were about to answer is waited for before its time is over.
+async fn catch_up<H: Host>(engine: &Engine<H>) {
+    let answered = async {
+        while engine.lock().host.owes() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    // What is not answered by then never will be.
+    tokio::time::timeout(STALLED, answered).await.ok();
+}
+
 /// The timer's task: sleeps until the deadline, and until it moves earlier.
 async fn keep_time<H: Host>(engine: Arc<Engine<H>>) {
     loop {
@@ -396,6 +415,9 @@ async fn keep_time<H: Host>(engine: Arc<Engine<H>>) {
         };
         let wait = engine.clock.until(deadline);
         if wait.is_zero() {
+            if engine.clock.now().mono.saturating_since(deadline) > STALLED {
+                catch_up(&engine).await;
+            }
             while engine.with(|state, now| state.host.machine().handle_timeout(now)) == Turn::More {
                 tokio::task::yield_now().await;
             }

@@ -94,10 +94,10 @@ impl Host for NodeHost {
             Action::Ask {
                 ask,
                 question: Question::Verify(job),
-                deadline,
+                ..
             } => {
                 if let Some(pool) = &mut self.pool {
-                    pool.push(engine, ask, job, deadline);
+                    pool.push(engine, ask, job);
                 }
             }
             _ => {}
@@ -110,6 +110,10 @@ impl Host for NodeHost {
 
     fn is_busy(&self) -> bool {
         self.pool.as_ref().is_some_and(Pool::is_busy)
+    }
+
+    fn owes(&self) -> bool {
+        self.pool.as_ref().is_some_and(Pool::is_open)
     }
 
     fn close(&mut self, now: Now, after: &mut After) {
