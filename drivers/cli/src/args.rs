@@ -40,7 +40,7 @@ pub(crate) enum Command {
     Bench(BenchCommand),
     /// Run the vectors of a folder against this implementation
     Conformance(ConformanceArgs),
-    /// Watch it work: two stations, a publisher and three subscribers over real sockets
+    /// Watch it work: three stations, a publisher and three subscribers over real sockets, and outages
     Demo(DemoArgs),
     /// Say what a notice, refusal or reason means and what to do; without a code, list them all
     Explain {

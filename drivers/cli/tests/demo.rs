@@ -66,8 +66,10 @@ fn its_ledger_is_json_that_adds_up() {
         );
     }
     assert!(ledger["second_copies_dropped"].as_u64().unwrap() > 0);
-    // Who slept got all of it back.
+    // Who slept got all of it back; who had one station alone has a gap.
     assert_eq!(rows[0]["delivered"], 1461, "{ledger:#}");
+    assert!(rows[0]["recovered"].as_u64().unwrap() > 0, "{ledger:#}");
+    assert!(rows[2]["in_gaps"].as_u64().unwrap() > 0, "{ledger:#}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(crate) struct Received {
     pub(crate) day: Option<usize>,
     pub(crate) late: bool,
     pub(crate) published_at: WallMs,
-    /// Published before the last interruption was over, and delivered after.
+    /// Delivered since an interruption began, and published before it was over.
     pub(crate) recovered: bool,
 }
 
@@ -28,8 +28,8 @@ pub(crate) struct Account {
     pub(crate) notices: Vec<Notice>,
     /// What the subscription itself counted as superseded.
     pub(crate) superseded: u64,
-    /// When the last interruption was over.
-    resumed_at: Option<WallMs>,
+    /// When the last interruption is or was over, if all it held up is to come.
+    recovers_until: Option<WallMs>,
 }
 
 /// What became of the published days in one subscription.
@@ -68,13 +68,13 @@ impl Account {
             facts: Vec::new(),
             notices: Vec::new(),
             superseded: 0,
-            resumed_at: None,
+            recovers_until: None,
         }
     }
 
     /// A fact came.
     pub(crate) fn receive(&mut self, day: Option<usize>, late: bool, published_at: WallMs) {
-        let recovered = self.resumed_at.is_some_and(|at| published_at < at);
+        let recovered = self.recovers_until.is_some_and(|at| published_at < at);
         self.facts.push(Received {
             day,
             late,
@@ -85,8 +85,11 @@ impl Account {
 
     /// A notice came at this date.
     pub(crate) fn notice(&mut self, notice: Notice, now: u64) {
-        if let Notice::Resumed { .. } = notice {
-            self.resumed_at = Some(WallMs::new(now));
+        match notice {
+            Notice::Interrupted { .. } => self.recovers_until = Some(WallMs::new(u64::MAX)),
+            Notice::Resumed { .. } => self.recovers_until = Some(WallMs::new(now)),
+            Notice::Gap { .. } => self.recovers_until = None,
+            _ => {}
         }
         self.notices.push(notice);
     }
@@ -338,19 +341,27 @@ mod tests {
             count: None,
         });
         let row = account.close(6, &DATES);
-        assert_eq!((row.in_gaps, row.in_notices), (1, 1));
+        // The gap began between the neighbours of both.
+        assert_eq!((row.in_gaps, row.in_notices), (2, 0));
         assert!(row.balances());
     }
 
     #[test]
-    fn what_was_published_before_a_resume_and_came_after_it_is_recovered() {
+    fn what_an_interruption_held_up_and_came_after_it_is_recovered() {
         let mut account = Account::new(Mode::Ordered);
         account.receive(Some(0), false, WallMs::new(1000));
-        account.notice(Notice::Resumed { recovered: 1 }, 1015);
-        account.receive(Some(1), false, WallMs::new(1010));
-        account.receive(Some(2), false, WallMs::new(1020));
-        let row = account.close(3, &DATES);
-        assert_eq!((row.recovered, row.delivered), (1, 3));
+        let interrupted = Notice::Interrupted {
+            from: WallMs::new(1001),
+            reason: tidings::code::CloseReason::Io,
+        };
+        account.notice(interrupted, 1014);
+        // Of the first station that is back, before the others answered.
+        account.receive(Some(1), false, WallMs::new(1005));
+        account.notice(Notice::Resumed { recovered: 2 }, 1015);
+        account.receive(Some(2), false, WallMs::new(1010));
+        account.receive(Some(3), false, WallMs::new(1020));
+        let row = account.close(4, &DATES);
+        assert_eq!((row.recovered, row.delivered), (2, 4));
         assert!(row.balances());
     }
 
