@@ -44,7 +44,7 @@ fn it_balances_on_one_screen_within_20_seconds() {
 
 #[test]
 fn its_ledger_is_json_that_adds_up() {
-    let output = run(&["demo", "--json", "--seconds", "2"]);
+    let output = run(&["demo", "--json", "--seconds", "6"]);
     let ledger: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{ledger:#}");
     assert_eq!(
