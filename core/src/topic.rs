@@ -86,30 +86,42 @@ pub fn check_filter(filter: &str) -> Result<(), TopicFault> {
 
 /// [`check_topic`], eight bytes at a time.
 fn is_topic(bytes: &[u8]) -> bool {
+    if !(1..=MAX_TOPIC_BYTES).contains(&bytes.len()) {
+        return false;
+    }
+    // Of each of eight places, how many slashes stood there: as many as there are words at most.
     let (mut slashes, mut faults, mut last) = (0, 0, SLASH);
     let mut look = |word: u64| {
         let here = equal(word, b'/');
         // A slash after a slash, the place before the first byte taken for one, and any star.
         faults |= here & (here << 8 | last) | equal(word, b'*');
-        slashes += (here >> 7).wrapping_mul(ONES) >> 56;
+        slashes += here >> 7;
         last = here >> 56;
     };
     let (words, rest) = bytes.as_chunks();
     for word in words {
         look(u64::from_le_bytes(*word));
     }
-    look(
-        rest.iter()
-            .rev()
-            .fold(0, |word, byte| word << 8 | u64::from(*byte)),
-    );
-    let length = (1..=MAX_TOPIC_BYTES).contains(&bytes.len());
-    length && faults == 0 && slashes < MAX_SEGMENTS as u64 && !bytes.ends_with(b"/")
+    match bytes.last_chunk() {
+        _ if rest.is_empty() => {}
+        // Those in front of the rest were looked at.
+        Some(last) => look(u64::from_le_bytes(*last) >> (64 - 8 * rest.len())),
+        None => look(
+            rest.iter()
+                .rev()
+                .fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        ),
+    }
+    let slashes = (slashes & EVEN) + (slashes >> 8 & EVEN);
+    let slashes = slashes.wrapping_mul(0x0001_0001_0001_0001) >> 48;
+    faults == 0 && slashes < MAX_SEGMENTS as u64 && !bytes.ends_with(b"/")
 }
 
 /// What [`equal`] says of a slash in the first byte.
 const SLASH: u64 = 0x80;
 const ONES: u64 = 0x0101_0101_0101_0101;
+/// Every other byte.
+const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
 
 /// The top bit of each byte that equals `wanted`.
 const fn equal(word: u64, wanted: u8) -> u64 {

@@ -11,7 +11,7 @@ mod write;
 use core::fmt;
 
 pub use check::check;
-pub(crate) use check::{Bounds, Simples, walk};
+pub(crate) use check::{Bounds, Simples, is_text, walk};
 pub use read::{Entries, Reader, Value};
 pub(crate) use strict::Strict;
 pub(crate) use write::Counter;

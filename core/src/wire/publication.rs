@@ -9,7 +9,7 @@ mod sealed;
 #[cfg(feature = "alloc")]
 use alloc::vec::Vec;
 
-use super::cbor::{Counter, Sink, Writer};
+use super::cbor::{Counter, Sink, Writer, is_text};
 use super::object::{Object, PUBLICATION_LABEL};
 use crate::code::ObjectFault;
 use crate::crypto::{Profile, PublicKey};
@@ -102,8 +102,11 @@ impl<'a> Publication<'a> {
     pub(crate) fn of_object(object: &Object<'a>, profile: Profile) -> Result<Self, ObjectFault> {
         let (key, signature) = object.key_and_signature()?;
         let fields = Fields::read(object.tbs).ok_or(ObjectFault::Malformed)?;
-        if fields.alg != profile.alg() {
-            return Err(ObjectFault::AlgMismatch);
+        if fields.alg != profile.alg().as_bytes() {
+            return Err(match is_text(fields.alg) {
+                true => ObjectFault::AlgMismatch,
+                false => ObjectFault::Malformed,
+            });
         }
         Ok(Self {
             bytes: object.bytes,

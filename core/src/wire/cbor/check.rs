@@ -221,6 +221,6 @@ fn walk_with<const N: usize>(
 }
 
 /// Most texts are short and ASCII.
-pub(super) fn is_text(bytes: &[u8]) -> bool {
+pub(crate) fn is_text(bytes: &[u8]) -> bool {
     bytes.is_ascii() || core::str::from_utf8(bytes).is_ok()
 }

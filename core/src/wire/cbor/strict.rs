@@ -3,9 +3,8 @@
 //! Decides: whether what comes next is what must, in its one encoding. Leaves to others: why not (`check.rs` says). Believes: no clock. Bounded
 //! by: the bytes; one step for each part, and a walk over each value whose kind is open.
 
-use super::check::is_text;
 use super::major::{BYTES, MAP, TEXT, UNSIGNED};
-use super::{Bounds, Reader, Simples, walk};
+use super::{Bounds, Reader, Simples, is_text, walk};
 
 /// A pull reader over bytes nobody has checked. After `None` it is of no use.
 #[derive(Clone, Copy)]
@@ -101,10 +100,11 @@ impl<'a> Strict<'a> {
         self.bytes()?.try_into().ok()
     }
 
+    /// The bytes of a text, which may be none.
     #[inline]
-    pub(crate) fn text(&mut self) -> Option<&'a str> {
+    pub(crate) fn text_bytes(&mut self) -> Option<&'a [u8]> {
         let len = self.head(TEXT)?;
-        core::str::from_utf8(self.take(len)?).ok()
+        self.take(len)
     }
 
     /// Any value within these bounds, as its bytes.
@@ -116,8 +116,7 @@ impl<'a> Strict<'a> {
                 self.bytes()?;
             }
             TEXT => {
-                let len = self.head(TEXT)?;
-                is_text(self.take(len)?).then_some(())?;
+                is_text(self.text_bytes()?).then_some(())?;
             }
             _ => {
                 let value = Reader::new(whole).skip()?;

@@ -1,7 +1,7 @@
 //! Reading `tbs` in one pass (WIRE.md section 6).
 //!
-//! Decides: whether bytes are a publication's fields, in order, each in its kind and range and in its one encoding. Leaves to others: `alg`'s
-//! value. Believes: no clock. Bounded by: the bytes, each looked at once or, in a payload with parts, twice.
+//! Decides: whether bytes are a publication's fields, in order, each in its kind and range and in its one encoding. Leaves to others: all of
+//! `alg`. Believes: no clock. Bounded by: the bytes, each looked at once or, in a payload with parts, twice.
 
 use super::{Body, MAX_TTL_MS, NUMBER_LIMIT, Sealed};
 use crate::topic::check_topic;
@@ -10,7 +10,8 @@ use crate::wire::cbor::{Bounds, MAX_DEPTH, MAX_ITEMS, Simples, Strict};
 /// The keys of `tbs`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fields<'a> {
-    pub(super) alg: &'a str,
+    /// As it stands there.
+    pub(super) alg: &'a [u8],
     pub(super) one: bool,
     pub(super) seq: u64,
     pub(super) epoch: Option<u64>,
@@ -29,7 +30,7 @@ impl<'a> Fields<'a> {
         let mut r = Strict::new(tbs);
         // Their order is that of their encodings, so a second one of a kind or one that is none of them is in the way of the next.
         let entries = r.map()?;
-        let alg = r.after(b"\x63alg")?.text()?;
+        let alg = r.after(b"\x63alg")?.text_bytes()?;
         let one = r.passes(b"\x63one\x01");
         let seq = number(r.after(b"\x63seq")?)?;
         let epoch = match r.passes(b"\x65epoch") {
@@ -37,7 +38,7 @@ impl<'a> Fields<'a> {
             false => None,
         };
         let realm = r.after(b"\x65realm")?.array_of()?;
-        let topic = r.after(b"\x65topic")?.text()?;
+        let topic = core::str::from_utf8(r.after(b"\x65topic")?.text_bytes()?).ok()?;
         check_topic(topic).ok()?;
         let sealed = match r.passes(b"\x66sealed") {
             true => Some(Body::Sealed(sealed(&mut r)?)),

@@ -60,30 +60,44 @@ impl<'a> Fields<'a> {
         Some(fields)
     }
 
-    fn whole(self) -> Option<read::Fields<'a>> {
+    fn whole(self, object: &Object<'a>) -> Option<(&'a str, Publication<'a>)> {
         let body = match (self.payload, self.sealed) {
             (Some(payload), None) => Body::Payload(payload),
             (None, Some(sealed)) => Body::Sealed(sealed),
             _ => return None,
         };
-        Some(read::Fields {
-            alg: self.alg?,
-            one: self.one,
-            seq: self.seq?,
-            epoch: self.epoch,
-            realm: self.realm?,
+        let (realm, publisher) = (self.realm?, self.publisher?);
+        let publication = Publication {
+            bytes: object.bytes,
+            key: object.key.try_into().ok()?,
+            tbs: object.tbs,
+            signature: object.signature.try_into().ok()?,
+            realm: RealmId::new(*realm),
             topic: self.topic?,
+            publisher: NodeId::new(*publisher),
+            epoch: self.epoch,
+            seq: self.seq?,
+            published_at: WallMs::new(self.published_at?),
             ttl_ms: self.ttl_ms,
+            one: self.one,
             body,
-            publisher: self.publisher?,
-            published_at: self.published_at?,
-        })
+            ids: [realm, publisher],
+            profile: Profile::ED25519,
+        };
+        Some((self.alg?, publication))
     }
 }
 
-pub(super) fn read(tbs: &[u8]) -> Option<read::Fields<'_>> {
-    walk(tbs, Simples::InPayload, Bounds::WHOLE).ok()?;
-    Fields::read(tbs)?.whole()
+/// An object whose key and signature have the right sizes.
+pub(super) fn read<'a>(object: &Object<'a>) -> Result<Publication<'a>, ObjectFault> {
+    let (alg, publication) = walk(object.tbs, Simples::InPayload, Bounds::WHOLE)
+        .ok()
+        .and_then(|()| Fields::read(object.tbs)?.whole(object))
+        .ok_or(ObjectFault::Malformed)?;
+    match alg == Profile::ED25519.alg() {
+        true => Ok(publication),
+        false => Err(ObjectFault::AlgMismatch),
+    }
 }
 
 /// A number from 1 to 2^53 − 1.
