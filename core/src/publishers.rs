@@ -90,12 +90,12 @@ impl<P: Default> Publishers<P> {
                 false => Err(ObjectFault::SignatureInvalid),
             };
         }
-        // Before the key is decoded: a hash costs a tenth of that.
-        if NodeId::of_key(self.profile.name(), publication.key) != publication.publisher {
-            return Err(ObjectFault::KeyIdMismatch);
-        }
+        // The form before the id: WIRE.md section 6 fixes the order of reasons.
         let key = PublicKey::decode(self.profile, publication.key)
             .map_err(|_| ObjectFault::BadKeyForm)?;
+        if key.node_id() != publication.publisher {
+            return Err(ObjectFault::KeyIdMismatch);
+        }
         if !publication.verify(&key) {
             return Err(ObjectFault::SignatureInvalid);
         }
