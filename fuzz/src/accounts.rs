@@ -190,7 +190,8 @@ impl Books {
 
     /// A client took an event for the first time.
     fn came(&mut self, sent: Sent, is_due: bool) {
-        if !self.known.insert(sent.hash) || !is_due || topic::is_system(sent.topic) {
+        // Anycast is for the subscription it names alone, and promises less.
+        if !self.known.insert(sent.hash) || !is_due || sent.one || topic::is_system(sent.topic) {
             return;
         }
         for reader in &mut self.readers {
