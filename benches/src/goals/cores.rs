@@ -96,13 +96,13 @@ fn receive(station: &str, threads: usize) -> f64 {
             .expect("it starts");
         let request = Subscribe::new(realm(), FILTER, Sources::Open).queue_capacity(2 * COUNT);
         let mut facts = node.subscribe(request).expect("room");
-        let mut began = None;
+        // Not from the first fact: by the time a reader sees it, the loop may have verified many more.
+        let began = Wall::now();
         for n in 0..COUNT {
             let item = facts.next().await.expect("it goes on");
             assert!(matches!(item, Item::Fact(_)), "{item:?} before {n}");
-            began.get_or_insert_with(Wall::now);
         }
-        let took = began.expect("a first fact").elapsed();
+        let took = began.elapsed();
         node.close().await;
         COUNT as f64 / took.as_secs_f64() / 1000.0
     })
