@@ -23,7 +23,8 @@ pub struct Sent {
     pub epoch: Option<u64>,
     pub seq: u64,
     pub one: bool,
-    /// The last wall time at which it is taken.
+    /// The first and the last wall time at which it is taken.
+    pub from: WallMs,
     pub until: WallMs,
 }
 
@@ -148,7 +149,7 @@ impl Books {
                             && topic::matches(&wired.filter, sent.topic)
                             && read(&wired.filter)
                     });
-                    self.came(sent, held && wall <= sent.until);
+                    self.came(sent, held && (sent.from..=sent.until).contains(&wall));
                 }
             }
             // To a station.

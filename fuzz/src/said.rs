@@ -64,6 +64,7 @@ impl Said {
             epoch,
             seq: self.seq,
             one: self.one,
+            from: draft.published_at.saturating_sub(300_000),
             until: draft
                 .published_at
                 .saturating_add(u64::from(draft.ttl_ms.unwrap_or(600_000)) + 300_000),
