@@ -15,30 +15,11 @@ use tidings::{
     Sources, Subscribe,
 };
 use tidings_fuzz::accounts::Reader;
-use tidings_fuzz::hostile::{Habit, LINKS, Play, Under};
+use tidings_fuzz::hostile::{Habit, LINKS, Play, Under, compare};
 use tidings_fuzz::said::{node, realm};
 use tidings_fuzz::words;
 
-fuzz_target!(|data: &[u8]| {
-    let Some((&first, rest)) = data.split_first() else {
-        return;
-    };
-    let (cuts, steps) = rest.split_at(usize::from(first % 8).min(rest.len()));
-    let eager = Habit::default();
-    if first & 8 == 0 {
-        let (whole, cut) = (
-            play(eager, steps, true),
-            play(Habit { cuts, ..eager }, steps, true),
-        );
-        assert_eq!(whole.trace(), cut.trace(), "the cut of the bytes shows");
-    } else {
-        let (eager, lazy) = (
-            play(eager, steps, false),
-            play(Habit { cuts, lazy: true }, steps, false),
-        );
-        eager.assert_same_streams(&lazy);
-    }
-});
+fuzz_target!(|data: &[u8]| compare(data, play));
 
 /// `tight`: streams that fill, and readers that pause their links.
 fn client(tight: bool) -> Client {

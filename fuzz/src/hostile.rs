@@ -91,6 +91,25 @@ pub struct Play<'a> {
     print: bool,
 }
 
+/// Plays an input twice. Tight machines, whose bounds fill: the trace is the same wherever the bytes are cut. Roomy ones: each stream is
+/// the same for an eager driver and a lazy one. The first byte says which, and how many cuts follow it.
+pub fn compare(data: &[u8], play: impl for<'a> Fn(Habit<'a>, &[u8], bool) -> Play<'a>) {
+    let Some((&first, rest)) = data.split_first() else {
+        return;
+    };
+    let (cuts, steps) = rest.split_at(usize::from(first % 8).min(rest.len()));
+    let eager = Habit::default();
+    if first & 8 == 0 {
+        let whole = play(eager, steps, true);
+        let cut = play(Habit { cuts, ..eager }, steps, true);
+        assert_eq!(whole.trace(), cut.trace(), "the cut of the bytes shows");
+    } else {
+        let whole = play(eager, steps, false);
+        let lazy = play(Habit { cuts, lazy: true }, steps, false);
+        whole.assert_same_streams(&lazy);
+    }
+}
+
 impl<'a> Play<'a> {
     pub fn new(under: Under, habit: Habit<'a>) -> Self {
         Self {
