@@ -3,8 +3,9 @@
 //! Decides: what may have caused each notice. Leaves to others: interruptions and gaps (their windows). Believes: the true time. Bounded
 //! by: the notices of the run.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
+use alloc::vec::Vec;
 
 use super::{Findings, Index, Numbering, Sorted, named};
 use crate::code::DropReason;
@@ -57,7 +58,7 @@ impl World {
                 self.skipped(sub, place, numbering, (*first, *last), sorted, index)
             }
             Notice::Restarted { greater, .. } => {
-                let arrived = self.arrived_epochs(sub, key, topic, at, index);
+                let arrived = self.arrived_epochs(sub, key, topic, at);
                 ensure(arrived.contains(&epoch), "nothing of that epoch came")?;
                 ensure(arrived.len() > 1, "there was no other epoch before")?;
                 if let [low, high] = arrived[..]
@@ -78,7 +79,7 @@ impl World {
                 Ok(())
             }
             Notice::TwoCounters { .. } => {
-                let arrived = self.arrived_epochs(sub, key, topic, at, index);
+                let arrived = self.arrived_epochs(sub, key, topic, at);
                 ensure(arrived.len() > 1, "there is only one epoch")
             }
             Notice::Conflict {
@@ -138,25 +139,20 @@ impl World {
             .any(|first| at.saturating_since(*first) > silence)
     }
 
-    /// The epochs of a publisher that reached a subscription by then, from the lowest.
-    fn arrived_epochs(
-        &self,
-        sub: usize,
-        key: u8,
-        topic: u8,
-        at: Instant,
-        index: &Index,
-    ) -> alloc::vec::Vec<u64> {
-        let arrivals = &self.truth.lives[self.subs[sub].life].arrivals;
-        let mut epochs = index.epochs(key, topic);
-        epochs.retain(|epoch| {
-            let all = index
-                .by_number
-                .range((key, topic, *epoch, 0)..=(key, topic, *epoch, u64::MAX));
-            let mut numbers = all.flat_map(|(_, numbers)| numbers);
-            numbers.any(|number| arrivals.get(number).is_some_and(|came| *came <= at))
-        });
-        epochs
+    /// The epochs of a publisher that reached a subscription's client by then, from the lowest: by what came, be it with the fact that ended
+    /// the stream.
+    fn arrived_epochs(&self, sub: usize, key: u8, topic: u8, at: Instant) -> Vec<u64> {
+        let life = self.subs[sub].life;
+        let holds = self.truth.holds.iter();
+        let holds = holds.filter(|hold| self.truth.wires[hold.wire].life == life);
+        let came = holds.flat_map(|hold| &hold.arrived);
+        let came = came.filter(|(_, came)| *came <= at);
+        let places = came.filter_map(|(number, _)| self.place_of(*number));
+        let epochs: BTreeSet<u64> = places
+            .filter(|((of, on, _), _)| (*of, *on) == (key, topic))
+            .map(|((.., epoch), _)| epoch)
+            .collect();
+        epochs.into_iter().collect()
     }
 
     /// What was skipped had not come when it was given up.

@@ -3,7 +3,7 @@
 //! Decides: what a stream may hold at which place. Leaves to others: whether all is there (the ledger). Believes: no clock. Bounded by: the
 //! streams of the run.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 
 use super::{Findings, Numbering, Sorted, named};
@@ -72,6 +72,8 @@ impl World {
 
     fn check_runs(&self, sub: usize, sorted: &Sorted<'_>, found: &mut Findings) {
         let mut edges: BTreeMap<Numbering, u64> = BTreeMap::new();
+        // What is late is where it belongs in no order, and is not missing behind it: so an epoch goes on that others had replaced.
+        let mut came_late = BTreeSet::new();
         // Places that were closed are told of elsewhere, and not one by one.
         let whole = sorted.missed == 0
             && sorted.dropped == 0
@@ -82,10 +84,13 @@ impl World {
                 edges.clear();
             }
             let made = &self.truth.made[*number as usize];
-            let Some((numbering, seq)) = self.place_of(*number).filter(|_| !late && !made.one)
-            else {
+            let Some((numbering, seq)) = self.place_of(*number).filter(|_| !made.one) else {
                 continue;
             };
+            if *late {
+                came_late.insert((numbering, seq));
+                continue;
+            }
             let Some(before) = edges.insert(numbering, seq) else {
                 continue;
             };
@@ -97,9 +102,10 @@ impl World {
                 continue;
             }
             let told = |missing: u64| {
-                sorted.skipped.iter().any(|(at, of, first, last)| {
-                    at < place && *of == numbering && (*first..=*last).contains(&missing)
-                })
+                came_late.contains(&(numbering, missing))
+                    || sorted.skipped.iter().any(|(at, of, first, last)| {
+                        at < place && *of == numbering && (*first..=*last).contains(&missing)
+                    })
             };
             if whole && let Some(missing) = (before + 1..seq).find(|missing| !told(*missing)) {
                 found.add("order", || {
