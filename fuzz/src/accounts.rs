@@ -124,6 +124,22 @@ impl Books {
         Some(self.genuine[self.objects.get(object)?])
     }
 
+    fn is_read(&self, filter: &str) -> bool {
+        let mut readers = self.readers.iter();
+        readers.any(|reader| reader.filter == filter && reader.is_there())
+    }
+
+    /// The application gives a reader up. What nobody reads any more is withdrawn from then on, written or not.
+    pub fn leaves(&mut self, index: usize) {
+        self.readers[index].left = true;
+        let filter = self.readers[index].filter;
+        if !self.is_read(filter) {
+            for wired in &mut self.wired {
+                wired.retain(|_, wired| wired.filter != filter);
+            }
+        }
+    }
+
     /// The machine took this frame of a peer.
     pub fn took(&mut self, at: usize, frame: &Frame<'_>, wall: WallMs) {
         match frame {
@@ -138,16 +154,11 @@ impl Books {
             }
             Frame::Event(event) => {
                 if let Some(sent) = self.sent(event.publication) {
-                    // One that nobody reads any more is withdrawn, written or not.
-                    let read = |filter: &str| {
-                        let mut readers = self.readers.iter();
-                        readers.any(|reader| reader.filter == filter && reader.is_there())
-                    };
                     let wired = self.wired[at].get(&event.id);
                     let held = wired.is_some_and(|wired| {
                         wired.accepted
                             && topic::matches(&wired.filter, sent.topic)
-                            && read(&wired.filter)
+                            && self.is_read(&wired.filter)
                     });
                     self.came(sent, held && (sent.from..=sent.until).contains(&wall));
                 }

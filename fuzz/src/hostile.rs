@@ -180,7 +180,7 @@ impl<'a> Play<'a> {
         if let (Some(id), Some(client)) = (id, self.under.client()) {
             let _known = client.unsubscribe(now, id);
             self.left.insert((0, index as u64));
-            self.books.readers[index].left = true;
+            self.books.leaves(index);
         }
     }
 
