@@ -22,9 +22,14 @@ pub(crate) const LOAD: usize = 12;
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
 pub struct Group {
-    /// The cells, then the number of entries that would be here but for want of a free cell: one array, to be compared as a whole.
+    /// The cells, then which of them are taken, a bit each, and above these bits the number of entries that would be here but for want of a
+    /// free cell: one array, to be compared as a whole.
     lanes: [u32; CELLS + 1],
 }
+
+/// One more in the count of those that went on. At its greatest it stays what it is.
+const PASSED: u32 = 1 << CELLS;
+const MOST_PASSED: u32 = u32::MAX - (PASSED - 1);
 
 impl Group {
     /// A group that holds nothing.
@@ -32,9 +37,44 @@ impl Group {
         lanes: [0; CELLS + 1],
     };
 
+    /// Somebody found it full and went on.
     #[inline]
-    fn passed(&mut self) -> &mut u32 {
-        &mut self.lanes[CELLS]
+    fn was_passed(&self) -> bool {
+        self.lanes[CELLS] >= PASSED
+    }
+
+    /// One more went on.
+    #[inline]
+    fn pass(&mut self) {
+        if self.lanes[CELLS] < MOST_PASSED {
+            self.lanes[CELLS] += PASSED;
+        }
+    }
+
+    /// One of those that went on is gone.
+    #[inline]
+    fn unpass(&mut self) {
+        if (PASSED..MOST_PASSED).contains(&self.lanes[CELLS]) {
+            self.lanes[CELLS] -= PASSED;
+        }
+    }
+
+    /// Fills the first free cell, if there is one.
+    #[inline]
+    fn fill(&mut self, cell: u32) -> bool {
+        let lane = self.lanes[CELLS].trailing_ones() as usize;
+        let free = lane < CELLS;
+        if free {
+            self.lanes[lane] = cell;
+            self.lanes[CELLS] |= 1 << lane;
+        }
+        free
+    }
+
+    #[inline]
+    fn clear(&mut self, lane: usize) {
+        self.lanes[lane] = 0;
+        self.lanes[CELLS] &= !(1 << lane);
     }
 
     /// The cells that equal `cell` in the bits of `mask`, each as the bit above its number; the bit of the last word means nothing. All words are
@@ -124,7 +164,7 @@ impl<I: AsRef<[Group]> + AsMut<[Group]>, const WAYS: usize> Index<I, WAYS> {
                 }
                 hits &= hits - 1;
             }
-            if group.lanes[CELLS] == 0 {
+            if !group.was_passed() {
                 return None;
             }
             at = next::<WAYS>(groups, at);
@@ -154,10 +194,10 @@ impl<I: AsRef<[Group]> + AsMut<[Group]>, const WAYS: usize> Index<I, WAYS> {
         for _ in 0..groups.len() / WAYS {
             let group = &mut groups[at];
             if let Some(lane) = lowest(group.equal(number + 1, !hash_bits)) {
-                group.lanes[lane] = 0;
+                group.clear(lane);
                 return;
             }
-            *group.passed() = group.passed().saturating_sub(1);
+            group.unpass();
             at = next::<WAYS>(groups, at);
         }
     }
@@ -234,7 +274,7 @@ impl<I: AsRef<[Group]> + AsMut<[Group]>, const WAYS: usize> Index<I, WAYS> {
             let first = self.moved * WAYS + which;
             let mut at = first;
             for _ in 0..old.len() / WAYS {
-                let passed = *old[at].passed();
+                let passed = old[at].was_passed();
                 for cell in 0..CELLS {
                     let held = old[at].lanes[cell];
                     let Some(number) = (held & !self.hash_bits).checked_sub(1) else {
@@ -247,16 +287,15 @@ impl<I: AsRef<[Group]> + AsMut<[Group]>, const WAYS: usize> Index<I, WAYS> {
                     if home::<WAYS>(old, place) != first {
                         continue;
                     }
-                    old[at].lanes[cell] = 0;
+                    old[at].clear(cell);
                     let mut before = first;
                     while before != at {
-                        let passed = old[before].passed();
-                        *passed = passed.saturating_sub(1);
+                        old[before].unpass();
                         before = next::<WAYS>(old, before);
                     }
                     put::<WAYS>(self.groups.as_mut(), place, held);
                 }
-                if passed == 0 {
+                if !passed {
                     break;
                 }
                 at = next::<WAYS>(old, at);
@@ -369,11 +408,10 @@ fn put<const WAYS: usize>(groups: &mut [Group], place: Place, cell: u32) {
     let mut at = home::<WAYS>(groups, place);
     for _ in 0..groups.len() / WAYS {
         let group = &mut groups[at];
-        if let Some(lane) = lowest(group.equal(0, u32::MAX)) {
-            group.lanes[lane] = cell;
+        if group.fill(cell) {
             return;
         }
-        *group.passed() += 1;
+        group.pass();
         at = next::<WAYS>(groups, at);
     }
     unreachable!("an index has more cells than its owner has slots");

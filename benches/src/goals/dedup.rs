@@ -22,9 +22,10 @@ const COUNT: usize = 65_536;
 /// Those looked up again: the last ones.
 const HOT: usize = 256;
 
-/// A publication as a memory sees it.
+/// A publication as a memory sees it, and when: clocks are read by a driver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
+    at: Now,
     id: PublicationHash,
     signature: SignatureKey,
 }
@@ -66,7 +67,9 @@ impl Memory {
             let mut key = [7; 32];
             key[..8].copy_from_slice(&publisher);
             self.made += 1;
+            self.mono = self.mono.saturating_add(self.pace);
             Known {
+                at: self.clocks(),
                 id: PublicationHash::new(self.random.bytes()),
                 signature: self.dedup.signature_key(&key, &self.random.bytes()),
             }
@@ -83,17 +86,16 @@ impl Memory {
     /// Remembers each at its time, for `life`.
     #[inline]
     pub(crate) fn commit(&mut self, known: &[Known], life: Duration) {
+        let life = life.as_millis() as u64;
         for (seq, known) in known.iter().enumerate() {
-            self.mono = self.mono.saturating_add(self.pace);
-            let now = self.clocks();
             let entry = NewEntry {
                 id: &known.id,
                 signature: known.signature,
-                until: now.wall.saturating_add(life.as_millis() as u64),
+                until: known.at.wall.saturating_add(life),
                 tag: 0,
                 seq: seq as u64,
             };
-            assert!(self.dedup.commit(now, entry).is_ok(), "room");
+            assert!(self.dedup.commit(known.at, entry).is_ok(), "room");
         }
     }
 
@@ -113,7 +115,6 @@ struct Case {
     live: usize,
     ours: Memory,
     maps: Seen,
-    mono: Instant,
     last: Vec<Known>,
 }
 
@@ -124,7 +125,6 @@ impl Case {
             live,
             ours: Memory::new(live),
             maps: Seen::new(LIFE),
-            mono: Instant::ORIGIN,
             last: Vec::new(),
         };
         for _ in 0..(live + live / 10).div_ceil(COUNT) {
@@ -137,11 +137,9 @@ impl Case {
     fn insert(&mut self) -> [f64; 2] {
         let known = self.ours.next(COUNT);
         let ours = each(COUNT, || self.ours.commit(&known, LIFE));
-        let pace = self.ours.pace;
         let maps = each(COUNT, || {
             for known in &known {
-                self.mono = self.mono.saturating_add(pace);
-                self.maps.commit(self.mono, &known.id);
+                self.maps.commit(known.at.mono, &known.id);
             }
         });
         self.last = known[COUNT - HOT..].to_vec();

@@ -12,12 +12,14 @@
 
 mod entry;
 mod hashes;
+mod lists;
 mod shares;
 
 use core::hint::black_box;
 
 pub use self::entry::{EntryRef, Full, NewEntry, SignatureKey};
 use self::hashes::{Hashes, prefix};
+use self::lists::{FREE_BACK, FREE_FRONT, HEADS, Lists, WAITING, grains};
 pub use self::shares::SHARES;
 use self::shares::Shares;
 use crate::id::PublicationHash;
@@ -36,13 +38,8 @@ const SWEPT_WHEN_FULL: usize = 256;
 /// How much longer an entry may be kept than it must be.
 const GRAIN: Duration = Duration::from_secs(16);
 
-/// Lists of waiting entries, one for each grain of the time to come. Their horizon, 136 minutes, is beyond the longest life there is.
-const WAITING: usize = 512;
-
-/// Lists of free slots: in the front half of those in use, and in the back half.
-const FREE_FRONT: usize = WAITING;
-const FREE_BACK: usize = WAITING + 1;
-const ALL_LISTS: usize = WAITING + 2;
+/// Due entries looked at together.
+const BATCH: usize = 4;
 
 /// Slots a heap storage begins with, and those in use below which nothing is given back.
 const SMALLEST: usize = 64;
@@ -52,9 +49,6 @@ const LARGEST_STEP: usize = 65_536;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
-
-/// From here on the neighbour before a slot is the head of a list.
-const HEADS: u32 = NONE - ALL_LISTS as u32;
 
 /// The two indexes of every entry.
 const BY_ID: usize = 0;
@@ -133,8 +127,7 @@ pub struct Dedup<S, I, C> {
     /// Slots in use, from the first on.
     used: usize,
     len: usize,
-    /// First slot of each list.
-    heads: [u32; ALL_LISTS],
+    lists: Lists,
     /// The grain whose list is due or next.
     grain: u64,
     /// The latest time seen.
@@ -193,7 +186,7 @@ where
             hashes: Hashes::new(rng),
             used: 0,
             len: 0,
-            heads: [NONE; ALL_LISTS],
+            lists: Lists::EMPTY,
             grain: 0,
             mono: Instant::ORIGIN,
             room_hand: 0,
@@ -234,16 +227,22 @@ where
     /// # Errors
     /// [`Full`]; nothing changed but that ended entries may have gone.
     pub fn commit(&mut self, now: Now, new: NewEntry<'_>) -> Result<EntryRef, Full> {
-        match self.check(new.id) {
+        let keys = [prefix(new.id), new.signature.0];
+        let hashes = self.reach(keys);
+        match self.find_at(BY_ID, hashes[BY_ID], keys[BY_ID]) {
             Some(known) => Ok(known),
-            None => self.commit_new(now, new),
+            None => self.add(now, new, hashes),
         }
     }
 
     /// [`commit`](Self::commit) of a publication that was looked up since anything was remembered, and is not known.
     pub(crate) fn commit_new(&mut self, now: Now, new: NewEntry<'_>) -> Result<EntryRef, Full> {
+        let hashes = self.reach([prefix(new.id), new.signature.0]);
+        self.add(now, new, hashes)
+    }
+
+    fn add(&mut self, now: Now, new: NewEntry<'_>, hashes: [u64; 2]) -> Result<EntryRef, Full> {
         let id = prefix(new.id);
-        self.reach([id, new.signature.0]);
         debug_assert!(self.find(BY_ID, id).is_none(), "it was looked up");
         // More when lists are overdue, so that a table that slept has caught up long before its horizon comes near.
         let overdue = grains(now.mono)
@@ -272,8 +271,7 @@ where
         let mark = slot.mark;
         self.len += 1;
         self.shares.count(new.signature.0, 1);
-        for which in [BY_ID, BY_SIGNATURE] {
-            let place = self.place(which, index);
+        for place in both(hashes) {
             self.index.insert(place, index);
         }
         self.wait(index, now.wall);
@@ -314,27 +312,40 @@ where
         // After a long sleep every list is due, and once round is enough.
         self.grain = self.grain.max(current.saturating_sub(WAITING as u64 - 1));
         let before = self.len;
-        for _ in 0..budget {
-            while self.grain < current && self.due() == NONE {
+        let mut left = budget;
+        while left > 0 {
+            let due = self.grain as usize % WAITING;
+            if !self.lists.is_empty(due) {
+                left -= self.end_batch(now, left.min(BATCH));
+            } else if self.grain < current {
                 self.grain += 1;
-            }
-            let index = self.due();
-            if index == NONE {
-                break;
-            }
-            let next = self.slots.as_ref()[index as usize].links[1];
-            if let Some(slot) = self.slots.as_ref().get(next as usize) {
-                self.reach(slot.keys);
-            }
-            if now.wall > self.slots.as_ref()[index as usize].until {
-                self.remove(index);
             } else {
-                self.detach(index);
-                self.wait(index, now.wall);
+                break;
             }
         }
         self.give_back(budget);
         before - self.len
+    }
+
+    /// Looks at so many entries of the list that is due or next, [`BATCH`] at most; answers how many there were. All that is to be read of
+    /// them is on its way before the first is judged.
+    fn end_batch(&mut self, now: Now, most: usize) -> usize {
+        let mut batch = [NONE; BATCH];
+        let due = self.grain as usize % WAITING;
+        let slots = self.slots.as_mut();
+        let found = self.lists.take(slots, due, &mut batch[..most]);
+        let mut hashes = [[0; 2]; BATCH];
+        for (hashes, index) in hashes.iter_mut().zip(&batch[..found]) {
+            *hashes = self.reach(self.slots.as_ref()[*index as usize].keys);
+        }
+        for (hashes, index) in hashes.into_iter().zip(&batch[..found]) {
+            if now.wall > self.slots.as_ref()[*index as usize].until {
+                self.end(hashes, *index);
+            } else {
+                self.wait(*index, now.wall);
+            }
+        }
+        found
     }
 
     /// Looks at `budget` slots, from where it stopped last, and forgets the entries that are `covered(tag, seq)` by something else the caller
@@ -415,29 +426,27 @@ where
     }
 
     fn find(&self, which: usize, key: [u64; 2]) -> Option<EntryRef> {
-        let slots = self.slots.as_ref();
         let hash = self.hashes.of(which, key);
+        self.find_at(which, hash, key)
+    }
+
+    #[inline]
+    fn find_at(&self, which: usize, hash: u64, key: [u64; 2]) -> Option<EntryRef> {
+        let slots = self.slots.as_ref();
         let is_it = |index: u32| slots[index as usize].keys[which] == key;
         let index = self.index.find(Place { which, hash }, is_it)?;
         let mark = slots[index as usize].mark;
         Some(EntryRef { index, mark })
     }
 
-    /// Reads where these keys are, or will be, in the indexes. Nothing waits for what is read, so that a line is on its way from memory while the
+    /// Reads where these keys are, or will be, in the indexes, and answers their hashes. Nothing waits for what is read, so that a line is on its way from memory while the
     /// one before is worked on: in a large table almost every line looked at comes from there.
     #[inline]
-    fn reach(&self, keys: [[u64; 2]; 2]) {
-        let lines = [BY_ID, BY_SIGNATURE].map(|which| {
-            let hash = self.hashes.of(which, keys[which]);
-            self.index.peek(Place { which, hash })
-        });
-        black_box(lines[0] ^ lines[1]);
-    }
-
-    fn place(&self, which: usize, index: u32) -> Place {
-        let key = self.slots.as_ref()[index as usize].keys[which];
-        let hash = self.hashes.of(which, key);
-        Place { which, hash }
+    fn reach(&self, keys: [[u64; 2]; 2]) -> [u64; 2] {
+        let hashes = self.hashes.both(keys);
+        let [id, signature] = both(hashes).map(|place| self.index.peek(place));
+        black_box(id ^ signature);
+        hashes
     }
 
     /// Lets the index follow the slots in use, a group at a time.
@@ -449,11 +458,16 @@ where
     }
 
     fn remove(&mut self, index: u32) {
-        for which in [BY_ID, BY_SIGNATURE] {
-            let place = self.place(which, index);
+        let hashes = self.hashes.both(self.slots.as_ref()[index as usize].keys);
+        self.detach(index);
+        self.end(hashes, index);
+    }
+
+    /// Ends an entry that is in no list.
+    fn end(&mut self, hashes: [u64; 2], index: u32) {
+        for place in both(hashes) {
             self.index.remove(place, index);
         }
-        self.detach(index);
         let slot = &mut self.slots.as_mut()[index as usize];
         slot.mark = slot.mark.wrapping_add(1);
         let key = slot.keys[BY_SIGNATURE];
@@ -463,48 +477,40 @@ where
         self.attach(if front { FREE_FRONT } else { FREE_BACK }, index);
     }
 
-    /// The first entry of the list that is due or next.
-    fn due(&self) -> u32 {
-        self.heads[self.grain as usize % WAITING]
-    }
-
     /// Puts an entry in the list that is due when as much monotonic time has gone by as its life has left on the wall.
     fn wait(&mut self, index: u32, wall: WallMs) {
         let until = self.slots.as_ref()[index as usize].until;
-        let left = u64::try_from(until.since(wall)).unwrap_or(0);
-        let over = self.mono.saturating_add(Duration::from_millis(left));
+        let left = until.as_millis().saturating_sub(wall.as_millis());
+        let over = self
+            .mono
+            .as_micros()
+            .saturating_add(left.saturating_mul(1000));
+        let over = Instant::from_micros(over);
         // The first grain that begins after the life is over; what is beyond the horizon is looked at again there.
         let grain = grains(over).saturating_add(1);
         let last = self.grain.saturating_add(WAITING as u64 - 1);
         self.attach(grain.min(last) as usize % WAITING, index);
     }
 
-    fn attach(&mut self, list: usize, index: u32) {
-        let first = self.heads[list];
-        let slots = self.slots.as_mut();
-        slots[index as usize].links = [HEADS + list as u32, first];
-        if first != NONE {
-            slots[first as usize].links[0] = index;
-        }
-        self.heads[list] = index;
+    #[inline]
+    fn first(&self, list: usize) -> u32 {
+        self.lists.first(self.slots.as_ref(), list)
     }
 
+    #[inline]
+    fn attach(&mut self, list: usize, index: u32) {
+        self.lists.attach(self.slots.as_mut(), list, index);
+    }
+
+    #[inline]
     fn detach(&mut self, index: u32) {
-        let slots = self.slots.as_mut();
-        let [before, after] = slots[index as usize].links;
-        match before.checked_sub(HEADS) {
-            Some(list) => self.heads[list as usize] = after,
-            None => slots[before as usize].links[1] = after,
-        }
-        if after != NONE {
-            slots[after as usize].links[0] = before;
-        }
+        self.lists.detach(self.slots.as_mut(), index);
     }
 
     /// A slot for an entry: a free one, or the next one never used.
     fn take_slot(&mut self) -> Option<u32> {
         for list in [FREE_FRONT, FREE_BACK] {
-            let index = self.heads[list];
+            let index = self.first(list);
             if index != NONE {
                 self.detach(index);
                 return Some(index);
@@ -557,8 +563,10 @@ where
     }
 }
 
-fn grains(mono: Instant) -> u64 {
-    mono.as_micros() / GRAIN.as_micros() as u64
+/// The places of both hashes of one entry.
+#[inline]
+fn both([id, signature]: [u64; 2]) -> [Place; 2] {
+    [(BY_ID, id), (BY_SIGNATURE, signature)].map(|(which, hash)| Place { which, hash })
 }
 
 #[cfg(test)]

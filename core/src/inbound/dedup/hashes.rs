@@ -16,7 +16,7 @@
 use core::fmt;
 
 use super::shares::SHARE_BITS;
-use super::{BY_SIGNATURE, SignatureKey};
+use super::{BY_ID, BY_SIGNATURE, SignatureKey};
 use crate::id::PublicationHash;
 use crate::rng::Rng;
 
@@ -48,6 +48,12 @@ impl Hashes {
         }
         let product = u128::from(key[0] ^ self.id[0]) * u128::from(key[1] ^ self.id[1]);
         product as u64 ^ (product >> 64) as u64
+    }
+
+    /// Where both keys of an entry go.
+    #[inline]
+    pub(super) fn both(&self, keys: [[u64; 2]; 2]) -> [u64; 2] {
+        [BY_ID, BY_SIGNATURE].map(|which| self.of(which, keys[which]))
     }
 
     #[inline]
