@@ -74,6 +74,21 @@ fn what_came_too_late_is_told_only_where_its_place_was_open() {
 }
 
 #[test]
+fn what_came_too_late_below_where_a_numbering_was_joined_is_told() {
+    let mut node = Node::new(1, open());
+    node.seq(at(1), 0, 3);
+    node.time(at(2_000));
+    assert_eq!(node.words(), ["3"], "joined in the middle");
+    let old = Fact {
+        ttl_ms: Some(0),
+        ..Fact::numbered(2)
+    };
+    node.fact(at(400_000), 0, old);
+    node.time(at(402_000));
+    assert_eq!(node.words(), ["dropped out_of_date 1"]);
+}
+
+#[test]
 fn a_window_never_begins_later_than_it_ends_when_the_wall_steps_back() {
     let mut node = Node::new(1, open());
     progress(&mut node, at(1000), 0, 0);

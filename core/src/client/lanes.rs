@@ -199,6 +199,14 @@ impl LaneSlot {
         }
     }
 
+    /// As `Lane::is_told`. Of a folded lane's numbers nothing is missing.
+    pub(super) fn is_told(&self, epoch: u64, seq: u64) -> bool {
+        match &self.kept {
+            Kept::Folded(folded) => folded.covers(epoch, seq),
+            Kept::Whole(work) => work.lane.is_told(epoch, seq),
+        }
+    }
+
     /// As `Lane::edges`.
     pub(super) fn edges(&self) -> [Option<(u64, u64)>; 2] {
         match &self.kept {

@@ -200,7 +200,7 @@ impl Client {
         if readers.is_empty() {
             return Err(ObjectFault::Unmatched);
         }
-        // What is over stops here when it is known or its place is decided; else it is verified, so that it can be reported.
+        // What is over stops here when it is known or its place is told of; else it is verified, so that it can be reported.
         let life = publication.freshness(now.wall).err();
         let life = life.map(|(fault, _)| fault);
         if seen.known {
@@ -208,7 +208,7 @@ impl Client {
         }
         if let Some(fault) = life
             && !publication.one
-            && topic.is_some_and(|topic| self.is_decided(publication, topic, readers))
+            && topic.is_some_and(|topic| self.is_told_of(publication, topic, readers))
         {
             return Err(fault);
         }
@@ -263,8 +263,8 @@ impl Client {
         });
     }
 
-    /// Whether every lane that would take it has decided its place already.
-    fn is_decided(
+    /// Whether every lane that would take it has told what became of its place.
+    fn is_told_of(
         &self,
         publication: &Publication<'_>,
         topic: TopicId,
@@ -277,14 +277,14 @@ impl Client {
                 topic,
                 subscription: *subscription,
             };
-            self.covers(&key, publication.epoch.unwrap_or(0), publication.seq)
+            self.is_told(&key, publication.epoch.unwrap_or(0), publication.seq)
         })
     }
 
-    fn covers(&self, key: &LaneKey, epoch: u64, seq: u64) -> bool {
+    fn is_told(&self, key: &LaneKey, epoch: u64, seq: u64) -> bool {
         let lane = self.lanes.find(key);
         match lane.and_then(|lane| self.lanes.get(lane)) {
-            Some(slot) => slot.covers(epoch, seq),
+            Some(slot) => slot.is_told(epoch, seq),
             None => self
                 .resting
                 .get(key)
@@ -305,7 +305,7 @@ impl Client {
         let topic = self.enter_topic(arrived.topic, delivery);
         if let Err(fault) = delivery.freshness(now.wall) {
             self.faults.add(fault);
-            // Where its place was decided it is not missing.
+            // Where it was told what became of its place, it is not missing.
             let (publisher, epoch, seq) = (
                 delivery.publisher(),
                 delivery.epoch().unwrap_or(0),
@@ -318,7 +318,7 @@ impl Client {
                     topic,
                     subscription: *subscription,
                 };
-                delivery.anycast() || !self.covers(&key, epoch, seq)
+                delivery.anycast() || !self.is_told(&key, epoch, seq)
             });
             self.drop_fact(now, delivery, topic, &missing, DropReason::OutOfDate);
         } else {

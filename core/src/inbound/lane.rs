@@ -244,6 +244,17 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         }
     }
 
+    /// What became of the number was told, so that nobody misses what comes under it.
+    pub(crate) fn is_told(&self, epoch: u64, seq: u64) -> bool {
+        let epoch = self.epoch_of(epoch, seq);
+        match self.config.mode {
+            Mode::LatestOnly => self.latest.is_covered(epoch, seq),
+            _ => self
+                .index_of(epoch)
+                .is_some_and(|index| self.orders[index].is_told(seq)),
+        }
+    }
+
     /// An offer of this epoch would be judged, not `Busy`, be it a conflict.
     pub fn has_room(&self, epoch: u64, seq: u64) -> bool {
         let epoch = self.epoch_of(epoch, seq);

@@ -336,6 +336,12 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         self.has_begun && seq <= self.edge
     }
 
+    /// What became of the number was told: it was delivered, skipped or closed. What lies below where the order was joined was not.
+    pub(crate) fn is_told(&self, seq: u64) -> bool {
+        let joined = self.aside.get().map_or(0, |rare| rare.joined);
+        self.is_covered(seq) && seq >= joined
+    }
+
     /// Numbers that wait behind a gap or in the first hold, closed places included.
     pub fn held(&self) -> usize {
         self.held as usize

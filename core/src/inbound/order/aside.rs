@@ -19,6 +19,8 @@ pub(super) struct Rare<T, S> {
     pub(super) skips: u64,
     /// Numbers up to the edge that were not delivered: skipped or closed.
     pub(super) missing: Ranges<MISSING>,
+    /// The order was joined here, in the middle: of what is missing below nobody was told.
+    pub(super) joined: u64,
 }
 
 impl<T, S> Rare<T, S> {
@@ -29,6 +31,7 @@ impl<T, S> Rare<T, S> {
             late: 0,
             skips: 0,
             missing: Ranges::new(0),
+            joined: 0,
         }
     }
 }

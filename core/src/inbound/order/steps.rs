@@ -31,7 +31,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
             self.rare();
         }
         if let Some(rare) = self.aside.get_mut() {
-            rare.missing = missing;
+            (rare.missing, rare.joined) = (missing, 0);
         }
     }
 
@@ -181,6 +181,9 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         let mut missing = Ranges::new(seq.min(1));
         missing.insert(1, seq.saturating_sub(1));
         self.set_missing(missing);
+        if seq > 1 {
+            self.rare().joined = seq;
+        }
     }
 
     /// Moves the edge to a number that is not held and below all that is.
