@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Fact, Far, Node, TOPIC, at, items, move_to, open, realm, signer, words};
-use tidings::code::{CloseReason, SubscribeRefusal};
+use tidings::code::{CloseReason, ObjectFault, SubscribeRefusal};
 use tidings::wire::{self, Frame};
 use tidings::{
     Action, Answer, AskId, Client, ClientConfig, ClientLimits, Intake, Item, LinkEvent, Notice,
@@ -104,6 +104,20 @@ fn a_window_never_begins_later_than_it_ends_when_the_wall_steps_back() {
         panic!("{notice:?}")
     };
     assert!(from <= back(at(2000)).wall, "{from:?}");
+}
+
+#[test]
+fn what_was_forgotten_at_its_end_is_not_new_again_when_the_wall_steps_back() {
+    let mut node = Node::new(1, open());
+    node.seq(at(1), 0, 1);
+    node.time(at(2_000_000));
+    assert_eq!(node.words(), ["1"]);
+    let back = Now::new(at(2_000_000).mono, at(600_000).wall);
+    node.seq(back, 0, 1);
+    assert_eq!(node.faults(ObjectFault::Expired), 1);
+    let later = Now::new(at(2_010_000).mono, at(610_000).wall);
+    node.time(later);
+    assert_eq!(node.words(), ["dropped out_of_date 1"]);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::inbound::dedup::{EntryRef, Full, NewEntry, SignatureKey};
 use crate::inbound::lane::{Admit, Offer};
 use crate::notice::Notice;
 use crate::tags;
-use crate::time::Now;
+use crate::time::{Now, WallMs};
 use crate::wire::{Event, Object, Publication, SKEW_MS, Via};
 use crate::{LinkId, PublicationHash, SubscriptionId};
 
@@ -201,8 +201,8 @@ impl Client {
             return Err(ObjectFault::Unmatched);
         }
         // What is over stops here when it is known or its place is told of; else it is verified, so that it can be reported.
-        let life = publication.freshness(now.wall).err();
-        let life = life.map(|(fault, _)| fault);
+        let life = publication.freshness(now.wall).map_err(|(fault, _)| fault);
+        let life = self.is_alive(life, publication.expires_at()).err();
         if seen.known {
             return Err(life.unwrap_or(ObjectFault::Duplicate));
         }
@@ -263,6 +263,13 @@ impl Client {
         });
     }
 
+    /// A life that was over stays over when the wall steps back: a copy of what was forgotten is not new.
+    fn is_alive(&self, life: Result<(), ObjectFault>, until: WallMs) -> Result<(), ObjectFault> {
+        life?;
+        let known = self.dedup.reaches(until);
+        known.then_some(()).ok_or(ObjectFault::Expired)
+    }
+
     /// Whether every lane that would take it has told what became of its place.
     fn is_told_of(
         &self,
@@ -303,7 +310,8 @@ impl Client {
             readers
         };
         let topic = self.enter_topic(arrived.topic, delivery);
-        if let Err(fault) = delivery.freshness(now.wall) {
+        let life = delivery.freshness(now.wall);
+        if let Err(fault) = self.is_alive(life, delivery.expires_at()) {
             self.faults.add(fault);
             // Where it was told what became of its place, it is not missing.
             let (publisher, epoch, seq) = (

@@ -132,6 +132,8 @@ pub struct Dedup<S, I, C> {
     grain: u64,
     /// The latest time seen.
     mono: Instant,
+    /// The latest end of a life that was over.
+    forgotten: WallMs,
     room_hand: usize,
     /// Above the mark of every slot that was given back.
     marks_used: u32,
@@ -188,6 +190,7 @@ where
             len: 0,
             lists: Lists::EMPTY,
             grain: 0,
+            forgotten: WallMs::new(0),
             mono: Instant::ORIGIN,
             room_hand: 0,
             marks_used: 0,
@@ -218,6 +221,12 @@ where
     /// The last wall millisecond of an entry's life, as it was told to [`commit`](Self::commit).
     pub fn until(&self, entry: EntryRef) -> Option<WallMs> {
         self.slot(entry).map(|slot| slot.until)
+    }
+
+    /// Whether a publication whose life lasts `until` that wall would still be known. Where the wall stepped back, one that was forgotten when
+    /// its life was over would else be taken as new.
+    pub const fn reaches(&self, until: WallMs) -> bool {
+        until.as_millis() > self.forgotten.as_millis()
     }
 
     /// Remembers a publication that was verified and is wanted, until the wall has passed `until` **and** as much monotonic time has gone by
@@ -339,7 +348,9 @@ where
             *hashes = self.reach(self.slots.as_ref()[*index as usize].keys);
         }
         for (hashes, index) in hashes.into_iter().zip(&batch[..found]) {
-            if now.wall > self.slots.as_ref()[*index as usize].until {
+            let until = self.slots.as_ref()[*index as usize].until;
+            if now.wall > until {
+                self.forgotten = self.forgotten.max(until);
                 self.end(hashes, *index);
             } else {
                 self.wait(*index, now.wall);
