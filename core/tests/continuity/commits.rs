@@ -138,3 +138,63 @@ fn only_the_last_fact_of_a_committing_stream_can_be_committed() {
     assert!(open().resume_from(b"foreign").is_err());
     assert_eq!(world.words(stream), NONE);
 }
+
+#[test]
+fn what_was_skipped_and_not_read_yet_is_not_committed() {
+    let mut world = World::new(1);
+    let stream = committing(&mut world);
+    world.event(0, 1);
+    let first = take(&mut world, stream);
+    world.event(0, 3);
+    world.time(2_000);
+    let bytes = world.client.commit(stream, &first).expect("the last one");
+    let kept = Positions::decode(&bytes).expect("its own bytes");
+    assert_eq!(
+        kept.lanes()[0].seq,
+        1,
+        "2 is skipped behind what was handed out"
+    );
+    assert_eq!(world.words(stream), ["skipped 2..2", "3"]);
+}
+
+#[test]
+fn a_lane_that_rests_is_committed_as_it_was_left() {
+    let mut world = World::new(1);
+    let stream = committing(&mut world);
+    world.event(0, 1);
+    let first = take(&mut world, stream);
+    world.time(700_000);
+    assert_eq!(world.client.status().lanes, 0, "it rests");
+    let bytes = world.client.commit(stream, &first).expect("the last one");
+    let kept = Positions::decode(&bytes).expect("its own bytes");
+    assert_eq!(kept.lanes()[0].seq, 1);
+}
+
+#[test]
+fn a_stream_that_is_never_read_to_its_end_is_committed_from_a_place_not_far_behind() {
+    let mut world = World::new(1);
+    let now = world.now();
+    let request = open().committing().queue_capacity(10_000);
+    let stream = world.client.subscribe(now, request).expect("a stream");
+    world.accept(0);
+    let bytes = |world: &World| {
+        let memory = world.client.memory();
+        memory.line("subscriptions").expect("a line").bytes
+    };
+    let before = bytes(&world);
+    // More marks than are kept.
+    for seq in 1..=6_000 {
+        world.event(0, seq);
+    }
+    assert!(bytes(&world) > before);
+    for seq in 1..=6_000 {
+        let fact = take(&mut world, stream);
+        if seq % 500 == 0 {
+            let bytes = world.client.commit(stream, &fact).expect("the last one");
+            let kept = Positions::decode(&bytes).expect("its own bytes");
+            assert_eq!(kept.lanes()[0].seq, seq);
+            let from = kept.stations()[0].position.offset;
+            assert!(from <= seq && seq - from <= 1_024, "{from} of {seq}");
+        }
+    }
+}
