@@ -6,16 +6,16 @@ use core::fmt::{Debug, Display};
 use tidings::code::{
     CloseReason, DropReason, EndReason, GapReason, PublishRefusal, SubscribeRefusal, UnopenedReason,
 };
-use tidings::crypto::{KeyError, Profile, SecretKey, SignError, Signer};
+use tidings::crypto::{KeyError, OpenError, Profile, SealError, SecretKey, SignError, Signer};
 use tidings::inbound::dedup;
 use tidings::table;
 use tidings::topic::{NameFault, Segment, TopicFault};
 use tidings::wire::cbor::{CborFault, SliceSink, TooSmall, Writer};
-use tidings::wire::{PayloadError, PositionsFault};
+use tidings::wire::{FrameFault, PayloadError, PositionsFault, Role};
 use tidings::{
-    ClientConfig, ClientLimits, ConfigError, Duration, LinkError, Misuse, NodeId, Notice,
-    Numbering, Outcome, RealmId, Refusal, Refused, StationConfig, StationLimits, StationRef,
-    WallMs,
+    Binding, ClientConfig, ClientLimits, ConfigError, Duration, Entropy, Instant, LinkError,
+    LinkEvent, Misuse, NodeId, Notice, Now, Numbering, Outcome, RealmId, Refusal, Refused, Seed,
+    Station, StationConfig, StationLimits, StationRef, WallMs,
 };
 
 /// Says something, in a few words, in lower case, without a full stop.
@@ -102,6 +102,14 @@ fn a_refused_call_says_what_to_do() {
             Misuse::LocalNotAllowed,
             "local links are not allowed by the configuration",
         ),
+        (
+            Misuse::NotCommittable,
+            "not the last fact that was handed out, or the stream lagged since",
+        ),
+        (
+            Misuse::NotCommitting,
+            "that subscription was made without committing",
+        ),
         (Misuse::NotDialled, "that station was not dialled"),
         (Misuse::TooManyLinks, "too many links"),
     ] {
@@ -133,6 +141,13 @@ fn errors_of_bytes_and_names_say_which_rule_was_broken() {
     );
     assert_eq!(reads(table::Full(())), "the table is full");
     assert_eq!(reads(LinkError::WrongStation), "wrong_station");
+    assert_eq!(reads(LinkError::LocalNotAllowed), "local_not_allowed");
+    assert_eq!(reads(LinkError::SignerFailed), "signer_failed");
+    assert_eq!(
+        reads(FrameFault { length: 70_000 }),
+        "a frame of 70000 bytes is longer than allowed"
+    );
+    assert_eq!(Role::Node.to_string(), "node");
     assert_eq!(
         reads(LinkError::RefusedByStation(
             tidings::code::HandshakeRefusal::Full
@@ -144,6 +159,24 @@ fn errors_of_bytes_and_names_say_which_rule_was_broken() {
             tidings::code::HandshakeRefusal::Draining
         )),
         "refused by this side: draining"
+    );
+    assert_eq!(
+        reads(SealError::from(SignError)),
+        "the signer could not sign"
+    );
+    assert_eq!(
+        reads(SealError::TooLong),
+        "the topic or the payload is too long to be sealed"
+    );
+    assert_eq!(reads(OpenError::NotSealed), "the body is not sealed");
+    assert_eq!(
+        reads(OpenError::OtherScheme),
+        "the body is sealed under another scheme"
+    );
+    assert_eq!(reads(OpenError::TagInvalid), "the ciphertext does not open");
+    assert_eq!(
+        reads(OpenError::TooSmall { needed: 17 }),
+        "the buffer is too small, 17 bytes are needed"
     );
     let short: TooSmall = {
         let mut room = [0; 2];
@@ -236,6 +269,20 @@ fn ids_read_as_hex_and_handles_as_two_numbers() {
     assert_eq!(id.to_string(), "ab".repeat(32));
     assert_eq!(format!("{id:?}"), format!("NodeId({id})"));
     assert_eq!(id.to_string().parse(), Ok(id));
+    let now = Now::new(Instant::ORIGIN, WallMs::new(1));
+    let config = StationConfig::new(SecretKey::from_seed([1; 32]));
+    let mut station = Station::new(
+        config.build().expect("defaults"),
+        Seed::new([0; 32]),
+        Entropy::from_os([1; 32]),
+        now,
+    );
+    let event = LinkEvent::Up {
+        dialled: None,
+        binding: Binding::Exporter([0; 32]),
+    };
+    let link = station.handle_link(now, event).expect("room");
+    assert_eq!(format!("{link} {link:?}"), "0.0 LinkId(0.0)");
 }
 
 #[test]
@@ -400,6 +447,10 @@ fn contradicting_client_settings_are_refused_by_name() {
     };
     let cases = [
         (
+            "probe_every",
+            config().probe_every(Duration::from_secs(3601)),
+        ),
+        (
             "station",
             (0..=limits().links).fold(config(), |config, _| config.station(None)),
         ),
@@ -482,6 +533,7 @@ fn contradicting_station_settings_are_refused_by_name() {
     };
     let cases = [
         ("max_frame", config().max_frame(511)),
+        ("probe_every", config().probe_every(Duration::ZERO)),
         ("limits.links", with(|limits| limits.links = 0)),
         ("limits.ring_items", with(|limits| limits.ring_items = 0)),
         (
