@@ -150,6 +150,25 @@ fn a_band_of_seeds_holds() {
 }
 
 #[test]
+fn a_trace_has_a_line_for_everything_and_changes_nothing() {
+    let mut options = Options::default();
+    options.trace = true;
+    for seed in 0..60 {
+        let outcome = run(seed, &options);
+        assert_eq!(outcome.trace, run(seed, &Options::default()).trace);
+        let lines = outcome.lines.iter();
+        assert!(lines.clone().count() > 20);
+        for line in lines {
+            assert!(line.len() > 24 && !line.ends_with(' '), "{line:?}");
+        }
+        let counted = outcome.tally.lines();
+        let absent = outcome.tally.absent();
+        let zeros = counted.iter().filter(|(_, _, count)| *count == 0).count();
+        assert!(absent.len() <= zeros && zeros < counted.len());
+    }
+}
+
+#[test]
 fn a_run_that_fails_is_shrunk_to_a_few_acts_that_still_fail() {
     let options = with(Sabotage::DeliverTwice);
     let seed = caught(Sabotage::DeliverTwice, &["once"]);
