@@ -308,10 +308,24 @@ impl<I: AsRef<[Group]> + AsMut<[Group]>, const WAYS: usize> Index<I, WAYS> {
     }
 }
 
-/// The numbers of places on the heap, found by 16 bytes of what lies there.
+/// The numbers of places on the heap, found by 16 bytes of what lies there ([`TableKey::prefix`](crate::table::TableKey::prefix)): six bytes for each,
+/// so that an index of a hundred thousand lies in a processor's cache. What has a place of its own anyway is looked up with one miss of memory.
+///
+/// ```
+/// use tidings::table::{Numbers, TableKey};
+/// use tidings::{NodeId, Seed};
+///
+/// let nodes = [NodeId::new([1; 32]), NodeId::new([2; 32])];
+/// let mut index = Numbers::new(100, &mut Seed::new([7; 32]).fork("nodes"));
+/// for (number, node) in (0..).zip(&nodes) {
+///     index.insert(node.prefix(), number, |number| nodes[number as usize].prefix());
+/// }
+/// let number = index.find(nodes[1].prefix(), |number| nodes[number as usize] == nodes[1]);
+/// assert_eq!(number, Some(1));
+/// ```
 #[cfg(feature = "alloc")]
 #[derive(Debug)]
-pub(crate) struct Numbers {
+pub struct Numbers {
     index: Index<alloc::vec::Vec<Group>, 1>,
     /// Secret, so that no stranger chooses what collides.
     secret: [u64; 2],
@@ -321,7 +335,7 @@ pub(crate) struct Numbers {
 #[cfg(feature = "alloc")]
 impl Numbers {
     /// For at most `max` numbers, each below `max`. Nothing is allocated until the first.
-    pub(crate) fn new(max: usize, rng: &mut Rng) -> Self {
+    pub fn new(max: usize, rng: &mut Rng) -> Self {
         Self {
             index: Index::heap(max),
             secret: [rng.next_u64(), rng.next_u64()],
@@ -331,29 +345,26 @@ impl Numbers {
 
     /// The number under these 16 bytes that `is_it` accepts.
     #[inline]
-    pub(crate) fn find(&self, key: [u64; 2], is_it: impl Fn(u32) -> bool) -> Option<u32> {
-        if self.len == 0 {
-            return None;
-        }
+    pub fn find(&self, key: [u64; 2], is_it: impl Fn(u32) -> bool) -> Option<u32> {
         self.index.find(self.place(key), is_it)
     }
 
     /// Adds a number that is not there; `key_of` knows the keys of those that are.
-    pub(crate) fn insert(&mut self, key: [u64; 2], number: u32, key_of: impl Fn(u32) -> [u64; 2]) {
+    pub fn insert(&mut self, key: [u64; 2], number: u32, key_of: impl Fn(u32) -> [u64; 2]) {
         self.len += 1;
         self.adapt(key_of);
         self.index.insert(self.place(key), number);
     }
 
     /// Takes a number out that is there; `key_of` knows the keys of those that stay.
-    pub(crate) fn remove(&mut self, key: [u64; 2], number: u32, key_of: impl Fn(u32) -> [u64; 2]) {
+    pub fn remove(&mut self, key: [u64; 2], number: u32, key_of: impl Fn(u32) -> [u64; 2]) {
         self.index.remove(self.place(key), number);
         self.len -= 1;
         self.adapt(key_of);
     }
 
     /// The places of two keys change.
-    pub(crate) fn swap(&mut self, one: ([u64; 2], u32), other: ([u64; 2], u32)) {
+    pub fn swap(&mut self, one: ([u64; 2], u32), other: ([u64; 2], u32)) {
         for (key, number) in [one, other] {
             self.index.remove(self.place(key), number);
         }
@@ -363,7 +374,7 @@ impl Numbers {
     }
 
     /// Bytes of the storage.
-    pub(crate) fn memory(&self) -> usize {
+    pub fn memory(&self) -> usize {
         self.index.memory()
     }
 

@@ -10,6 +10,8 @@
 use core::fmt;
 
 use crate::id::{AskId, KeyId, LinkId, NodeId, PublicationHash, RealmId, RunId, SubscriptionId};
+#[cfg(feature = "alloc")]
+pub use crate::numbers::Numbers;
 use crate::rng::Rng;
 
 /// One place of a table's storage.

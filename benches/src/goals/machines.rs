@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tidings::inbound::lane::{self, Lane, LaneConfig, LaneItem, Offer};
 use tidings::inbound::order::{Admit, Order, OrderConfig, Release, Slot};
-use tidings::table::HeapTable;
+use tidings::table::{Numbers, TableKey};
 use tidings::{Instant, NodeId, Now, Seed, WallMs};
 
 /// How long a missing number is waited for.
@@ -153,16 +153,19 @@ fn note_lane(item: &LaneItem<u64>, taken: &mut Taken) {
     }
 }
 
+/// What a fact in order touches of a machine is one line.
 #[derive(Debug)]
+#[repr(C, align(64))]
 struct Place<M> {
     machine: M,
     armed: Option<Instant>,
+    publisher: NodeId,
 }
 
 /// Machines by publisher, and their deadlines in an index, as the client keeps its lanes.
 #[derive(Debug)]
 pub(crate) struct Places<M> {
-    index: HeapTable<NodeId, u32>,
+    index: Numbers,
     places: Vec<Place<M>>,
     deadlines: BTreeSet<(Instant, u32)>,
 }
@@ -171,20 +174,37 @@ impl<M: Machine> Places<M> {
     /// None yet.
     pub(crate) fn new() -> Self {
         Self {
-            index: HeapTable::with_capacity(1 << 20, &mut Seed::new([8; 32]).fork("order")),
+            index: Numbers::new(1 << 20, &mut Seed::new([8; 32]).fork("order")),
             places: Vec::new(),
             deadlines: BTreeSet::new(),
         }
     }
 
-    #[inline]
-    fn arm(&mut self, at: u32) {
+    /// The earliest deadline.
+    #[inline(never)]
+    fn pass(&mut self, now: Instant, taken: &mut Taken) {
+        let Some((_, at)) = self.deadlines.pop_first() else {
+            return;
+        };
         let place = &mut self.places[at as usize];
-        // A deadline that moved back stays where it is and is looked at early.
-        if let Some(due) = place.machine.due()
-            && place.armed.is_none_or(|armed| due < armed)
-        {
-            if let Some(armed) = place.armed.replace(due) {
+        place.armed = None;
+        place.machine.timeout(now, taken);
+        let due = place.machine.due();
+        self.arm(at, due);
+    }
+
+    /// A deadline that moved back stays where it is and is looked at early.
+    #[inline]
+    fn arm(&mut self, at: u32, due: Option<Instant>) {
+        if let Some(due) = due {
+            self.arm_at(at, due);
+        }
+    }
+
+    fn arm_at(&mut self, at: u32, due: Instant) {
+        let armed = &mut self.places[at as usize].armed;
+        if armed.is_none_or(|armed| due < armed) {
+            if let Some(armed) = armed.replace(due) {
                 self.deadlines.remove(&(armed, at));
             }
             self.deadlines.insert((due, at));
@@ -200,30 +220,30 @@ impl<M: Machine> Default for Places<M> {
 
 impl<M: Machine> Ordering for Places<M> {
     fn meet(&mut self, publisher: &NodeId) {
-        let index = self.places.len() as u32;
-        let known = self.index.insert(*publisher, index);
-        assert_eq!(known, Ok(None), "met once");
+        let number = self.places.len() as u32;
         self.places.push(Place {
             machine: M::new(),
+            publisher: *publisher,
             armed: None,
+        });
+        let places = &self.places;
+        self.index.insert(publisher.prefix(), number, |number| {
+            places[number as usize].publisher.prefix()
         });
     }
 
     #[inline]
     fn offer(&mut self, now: Instant, publisher: &NodeId, seq: u64, item: u64, taken: &mut Taken) {
         while self.deadlines.first().is_some_and(|(at, _)| *at <= now) {
-            let Some((_, at)) = self.deadlines.pop_first() else {
-                break;
-            };
-            let place = &mut self.places[at as usize];
-            place.armed = None;
-            place.machine.timeout(now, taken);
-            self.arm(at);
+            self.pass(now, taken);
         }
-        let at = *self.index.get(publisher).expect("a publisher it has met");
-        self.places[at as usize]
-            .machine
-            .offer(now, seq, item, taken);
-        self.arm(at);
+        let places = &self.places;
+        let is_it = |number: u32| places[number as usize].publisher == *publisher;
+        let at = self.index.find(publisher.prefix(), is_it);
+        let at = at.expect("a publisher it has met");
+        let machine = &mut self.places[at as usize].machine;
+        machine.offer(now, seq, item, taken);
+        let due = machine.due();
+        self.arm(at, due);
     }
 }

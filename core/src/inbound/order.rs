@@ -49,6 +49,8 @@ pub struct Order<T, S> {
     vouched: u64,
     /// When the first of what is held arrived: all of it is behind the head gap. In microseconds, as the timeout.
     since: u64,
+    /// Its number.
+    since_at: u64,
     timeout: u64,
     /// Where what is known of missing numbers begins, until something is aside.
     floor: u64,
@@ -81,6 +83,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
             has_vouched: false,
             vouched: 0,
             since: 0,
+            since_at: 0,
             timeout: 0,
             floor: 0,
             aside,
@@ -149,6 +152,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         self.judge(now, seq, copy_possible, item)
     }
 
+    #[inline(never)]
     fn judge(&mut self, now: Instant, seq: u64, copy_possible: bool, item: T) -> Admit<T> {
         self.handle_timeout(now);
         if self.is_covered(seq) {
@@ -224,8 +228,11 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     }
 
     /// Gives up what has been waited for long enough. An earlier `now` than the last is taken as the last.
+    #[inline]
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.queue_next();
+        if self.next.is_some() {
+            self.queue_next();
+        }
         self.clock = self.clock.max(now);
         while self.poll_timeout().is_some_and(|due| due <= self.clock) {
             self.pass_head_gap();
@@ -260,6 +267,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         self.poll_aside()
     }
 
+    #[inline(never)]
     fn poll_aside(&mut self) -> Option<Release<T>> {
         let rare = self.aside.get_mut()?;
         if self.ready == 0 {

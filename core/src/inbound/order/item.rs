@@ -92,14 +92,16 @@ pub struct Front<'a, T> {
 pub struct Slot<T> {
     pub(super) epoch: u64,
     pub(super) seq: u64,
-    /// While it is held: the earliest arrival, in microseconds, among the held with this number or a higher one. Once it is decided: its
-    /// rank among all that was decided.
+    /// While it is held: when it arrived, in microseconds, or [`AS_ABOVE`]. Once it is decided: its rank among all that was decided.
     pub(super) mark: u64,
     /// Once it is decided: what was given up before it.
     pub(super) skipped: Gap,
     pub(super) late: bool,
     pub(super) body: Body<T>,
 }
+
+/// In place of an arrival: one with a higher number was there before, so that this one does not matter.
+pub(super) const AS_ABOVE: u64 = u64::MAX;
 
 /// The numbers `first..=last`; none when upside down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

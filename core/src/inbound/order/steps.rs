@@ -4,7 +4,7 @@
 //! held.
 
 use super::aside::{MISSING, Rare};
-use super::item::{Admit, Body, Gap, Slot, Tail};
+use super::item::{AS_ABOVE, Admit, Body, Gap, Slot, Tail};
 use super::{Order, Ranges};
 
 impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
@@ -177,6 +177,8 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     }
 
     /// The order starts at `seq`: nothing before it was delivered, so what comes from there is late, never a copy of something forgotten.
+    #[cold]
+    #[inline(never)]
     fn join_at(&mut self, seq: u64) {
         let mut missing = Ranges::new(seq.min(1));
         missing.insert(1, seq.saturating_sub(1));
@@ -200,10 +202,16 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     #[inline]
     pub(super) fn hold(&mut self, seq: u64, body: Body<T>) {
         let (edge, ready) = (self.edge, self.ready as usize);
+        let arrival = self.clock.as_micros();
+        // The earliest of all stays the earliest.
+        if self.held == 0 {
+            (self.since, self.since_at) = (arrival, seq);
+        }
+        self.held += 1;
         let mut slot = Slot {
             epoch: self.epoch,
             seq,
-            mark: self.clock.as_micros(),
+            mark: AS_ABOVE,
             skipped: Gap::NONE,
             late: false,
             body,
@@ -212,27 +220,20 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         let queue = &mut self.rare().queue;
         let place = far(edge, seq);
         let in_window = has_begun && queue.open_window(ready, place, |slot| far(edge, slot.seq));
-        let (at, above) = if in_window {
-            let above = queue.next_place(place);
-            (0, above.and_then(|above| queue.at_place(above)))
-        } else {
-            let at = queue.partition_point(ready, |slot| slot.seq < seq);
-            (at, queue.get(at))
-        };
         // Time does not go back, so a new arrival is the earliest only where nothing higher is held.
-        slot.mark = above.map_or(slot.mark, |above| above.mark);
-        let mark = slot.mark;
         if in_window {
+            if queue.last_place().is_none_or(|last| last < place) {
+                slot.mark = arrival;
+            }
             queue.put(place, slot);
-        } else {
-            let kept = queue.insert(at, slot);
-            debug_assert!(kept.is_ok(), "the caller looked for room");
+            return;
         }
-        // The earliest of all stays the earliest.
-        if self.held == 0 {
-            self.since = mark;
+        let at = queue.partition_point(ready, |slot| slot.seq < seq);
+        if at == queue.len() {
+            slot.mark = arrival;
         }
-        self.held += 1;
+        let kept = queue.insert(at, slot);
+        debug_assert!(kept.is_ok(), "the caller looked for room");
     }
 
     /// Appends a fact to what is decided.
@@ -274,6 +275,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     #[inline]
     pub(super) fn settle(&mut self) {
         loop {
+            self.release_run();
             while self.holds_next() {
                 self.release(Gap::NONE);
             }
@@ -344,7 +346,61 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         if is_closed {
             self.rare().missing.insert(seq, seq);
         }
-        self.since = self.head().map_or(0, |head| head.mark);
+        self.look_for_first(seq);
+    }
+
+    /// Decides the facts of the window that wait for nothing. Others may be left that wait for nothing either.
+    #[inline]
+    fn release_run(&mut self) {
+        if self.held == 0 || self.has_tail {
+            return;
+        }
+        let Some(rare) = self.aside.get_mut() else {
+            return;
+        };
+        let (mut run, mut seq) = (0, 0);
+        while let Some(slot) = rare.queue.at_place_mut(0)
+            && matches!(slot.body, Body::Fact(_))
+        {
+            run += 1;
+            (slot.mark, slot.late) = (self.place + u64::from(run), self.outdated);
+            seq = slot.seq;
+            rare.queue.leave_window();
+        }
+        if run > 0 {
+            self.place += u64::from(run);
+            self.held -= run;
+            self.ready += run;
+            self.edge = seq;
+            rare.late += u64::from(run) * u64::from(self.outdated);
+            self.look_for_first(seq);
+        }
+    }
+
+    /// `seq` is held no longer: if it was the first to arrive, another one is now.
+    #[inline]
+    fn look_for_first(&mut self, seq: u64) {
+        if seq >= self.since_at || self.held == 0 {
+            (self.since, self.since_at) = self.first_held();
+        }
+    }
+
+    /// When the first of the held arrived, and its number. Looks at no slot twice before it is released, but for the one it finds.
+    fn first_held(&self) -> (u64, u64) {
+        let Some(rare) = self.aside.get().filter(|_| self.held > 0) else {
+            return (0, 0);
+        };
+        let queue = &rare.queue;
+        let mut place = queue.first_place();
+        if place.is_none() {
+            let held = (self.ready as usize..queue.len()).filter_map(|at| queue.get(at));
+            return first_of(held);
+        }
+        first_of(core::iter::from_fn(|| {
+            let slot = queue.at_place(place?);
+            place = queue.next_place(place?);
+            slot
+        }))
     }
 
     /// Decides everything up to `seq`, which has no slot.
@@ -370,6 +426,12 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         self.place += 1;
         self.place
     }
+}
+
+/// When the first of these arrived, and its number.
+fn first_of<'s, T: 's>(mut held: impl Iterator<Item = &'s Slot<T>>) -> (u64, u64) {
+    let first = held.find(|slot| slot.mark != AS_ABOVE);
+    first.map_or((AS_ABOVE, u64::MAX), |slot| (slot.mark, slot.seq))
 }
 
 /// The place in the window of a number above the edge.
