@@ -263,7 +263,21 @@ def family():
         timeout(121_900),
         gap(900, 121_900, "lost"),
         accept(130_000, "a2", "expired", 0, "s"),
+        gap(121_900, 130_000, "expired"),
     )
+    alone = (accept(0, "a1"), accept(0, "x1", **n), progress(1000, "x1", 3), end(2000, "x1"))
+    trace("a_mesh_is_lost_while_another_carries", *alone, timeout(121_999), timeout(122_000), gap(1000, 122_000, "lost"), timeout(500_000))
+    trace("a_lost_mesh_that_cannot_replay_has_a_second_window", *alone, timeout(122_000), gap(1000, 122_000, "lost"), accept(130_000, "x2", "expired", 0, "s", **n), gap(122_000, 130_000, "expired"))
+    trace("a_lost_mesh_that_replays_has_none", *alone, timeout(122_000), gap(1000, 122_000, "lost"), accept(130_000, "x2", "resumed", 9, count=2, **n), end(140_000, "x2"), timeout(260_000), gap(122_000, 260_000, "lost"))
+    trace("a_mesh_that_came_back_in_time_is_not_lost", *alone, accept(121_000, "x2", "resumed", 9, count=0, **n), timeout(122_000), timeout(500_000))
+    trace("the_holder_is_lost_whose_mate_accepted_plainly", *alone, accept(5000, "y1", **n), timeout(122_000), gap(1000, 5000, "lost"), accept(130_000, "x2", "expired", 0, "s", **n))
+    trace("a_holder_that_came_back_beside_its_mate", *alone, accept(5000, "y1", **n), accept(6000, "x2", "resumed", 9, count=2, **n), timeout(500_000))
+    trace("a_holder_that_lagged_is_lost", accept(0, "a1"), progress(10_000, "a1", 1, 4000), accept(8000, "b1"), end(10_500, "a1"), timeout(130_500), gap(6000, 8000, "lost"), timeout(500_000))
+    trace("of_a_mesh_the_last_end_counts", *alone[:2], accept(10, "y1", **n), progress(900, "y1", 3, 895), end(1000, "y1"), end(2000, "x1"), timeout(121_000), timeout(122_000), gap(10, 122_000, "lost"))
+    trace("two_meshes_are_lost_one_after_the_other", accept(0, "c1", mesh="o"), *alone, end(3000, "a1"), timeout(123_000), gap(1000, 123_000, "lost"), timeout(123_000), gap(0, 123_000, "lost"))
+    trace("a_mesh_is_not_given_up_while_nobody_carries", *alone, end(3000, "a1"), interrupted(1000), timeout(500_000), accept(600_000, "a2", "expired", 0, "s"), gap(0, 600_000, "expired"), timeout(600_000), gap(1000, 600_000, "lost"))
+    trace("a_broken_replay_is_given_up", accept(0, "a1"), accept(0, "x1", **n), end(10, "x1"), end(20, "a1"), interrupted(0), accept(30, "a2", "resumed", 9, count=9), accept(31, "x2", "resumed", 4, count=0, **n), resumed(9), end(40, "a2"), interrupted(0), timeout(120_039), timeout(120_040), gap(0, 120_040, "lost"))
+    trace("a_broken_replay_whose_mate_accepted_before", accept(0, "a1"), end(20, "a1"), interrupted(0), accept(30, "a2", "resumed", 9, count=9), resumed(9), accept(35, "b1"), end(40, "a2"), interrupted(0), timeout(120_040), gap(0, 35, "lost"))
     trace("a_mesh_that_was_away_for_long", *both, accept(500_000, "x2", "resumed", 8, count=5, **n), timeout(529_999), timeout(530_000), gap(900, 530_000, "lost"))
     trace("nobody_is_waited_for_while_nobody_carries", *both, accept(3000, "x2", "resumed", 8, count=5, **n), end(3500, "x2"), timeout(500_000), accept(600_000, "x3", "expired", 0, "s", **n), gap(1000, 600_000, "expired"))
     trace(

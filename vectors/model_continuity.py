@@ -29,7 +29,7 @@ class Continuity:
         for one in out:
             for kind in self.counts:
                 self.counts[kind] += kind in one
-        return {"out": out, "deadline_ms": self.deadline}
+        return {"out": out, "deadline_ms": self.due()}
 
     def counters(self):
         return self.counts
@@ -44,7 +44,26 @@ class Continuity:
 
     def waited(self):
         """Meshes without which an interruption is not over."""
-        return [one for one in self.stations if one["link"] is None and one["owes"] and one["in_period"]]
+        return [one for one in self.owing() if one["in_period"]]
+
+    def owing(self):
+        return [one for one in self.stations if one["link"] is None and one["owes"] and not one["told"]]
+
+    def next_lost(self):
+        """The mesh that is given up next while others carry and nothing is interrupted, and when."""
+        if self.since or not self.live():
+            return None
+        last = {}
+        for one in self.owing():
+            last[one["mesh"]] = max(one["ended"], last.get(one["mesh"], 0))
+        return min(((ended + K.continuity_linger_ms, mesh) for mesh, ended in last.items()), default=None)
+
+    def due(self):
+        lost = self.next_lost()
+        return lost[0] if lost else self.deadline
+
+    def whole_again(self, mesh):
+        return min((one["whole_since"] for one in self.live() if one["mesh"] == mesh), default=None)
 
     def kept(self, station):
         dead = [one for one in self.stations if one["link"] is None and one["station"] == station]
@@ -87,7 +106,7 @@ class Continuity:
         )
         if goes_on:
             was_waited = any(one["mesh"] == given["mesh"] for one in self.waited())
-            before.update(link=given["link"], mesh=given["mesh"], in_period=True, lagging=False, floor=before["level"])
+            before.update(link=given["link"], mesh=given["mesh"], in_period=True, told=False, lagging=False, floor=before["level"])
             before["replay"] = {"until": given["offset"], "left": given["count"], "asked": asked, "told": False}
             self.replayed(before, before["offset"])
             for one in mates:
@@ -110,6 +129,7 @@ class Continuity:
                 "whole_since": asked[0],
                 "replay": None,
                 "owes": False,
+                "told": False,
                 "in_period": True,
             }
         )
@@ -194,6 +214,7 @@ class Continuity:
             self.since = self.best
         elif told and one["owes"]:
             self.since = one["level"]
+            self.deadline = self.at + K.continuity_linger_ms
         else:
             return None
         self.recovered = 0
@@ -218,14 +239,22 @@ class Continuity:
         return [{"gap": gap}]
 
     def timeout(self, _):
-        if self.deadline is None or self.deadline > self.at:
+        due = self.due()
+        if due is None or due > self.at:
             return None
-        waited = self.waited()
-        since = min([self.since] + [one["level"] for one in waited])
-        for one in waited:
-            one["owes"] = False
-        self.over()
-        return self.window(since, "lost")
+        lost = self.next_lost()
+        gone = [one for one in self.owing() if one["mesh"] == lost[1]] if lost else self.waited()
+        since = min([one["level"] for one in gone] + ([self.since] if self.since else []))
+        ends = [self.whole_again(one["mesh"]) for one in gone]
+        end = max((self.at if again is None else again for again in ends), default=self.at)
+        for one, again in zip(gone, ends):
+            one["owes"] = one["told"] = again is None
+            if again is None:
+                one["level"] = (self.at, self.wall)
+        if not lost:
+            self.over()
+        begin = self.shown(since)
+        return [{"gap": {"from": begin, "to": max(begin, self.wall - (self.at - end)), "reason": "lost"}}]
 
     def earlier(self, given):
         """What an earlier run had read; the name of the step is `earlier`."""
@@ -244,6 +273,7 @@ class Continuity:
                 "whole_since": 0,
                 "replay": None,
                 "owes": True,
+                "told": False,
                 "in_period": True,
                 "ended": self.at,
             }

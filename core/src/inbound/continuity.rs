@@ -12,7 +12,9 @@
 //! Where the rules leave a choice: a carrier that a mate covers ends without a word, and its own return, even `expired`, is no news; a
 //! carrier whose promised replay was told and breaks off opens the interruption again, even while a mate carries that was accepted later;
 //! a mesh that has not come back is waited for with `resumed` for two minutes after its end, and at least for half a minute, then the rest
-//! of the window is a gap; after the wall was set a window begins at the earlier of what the two clocks say.
+//! of the window is a gap; a hole that no interruption speaks of, as another mesh carries, is one two minutes after the last end in it, up
+//! to where a mate brings everything again; a mesh that comes back after that and cannot replay has the rest as a second one; after the
+//! wall was set a window begins at the earlier of what the two clocks say.
 
 mod carrier;
 
@@ -188,7 +190,7 @@ impl<L: Copy + Eq, S: AsRef<[Slot<L>]> + AsMut<[Slot<L>]>> Continuity<L, S> {
         self.open = Some(Open {
             since,
             recovered: 0,
-            deadline: None,
+            deadline: carried.then(|| now.mono.saturating_add(LINGER)),
         });
         let from = moved(since, now);
         Some(Told::Interrupted { from, reason })
@@ -271,16 +273,43 @@ impl<L: Copy + Eq, S: AsRef<[Slot<L>]> + AsMut<[Slot<L>]>> Continuity<L, S> {
     /// A mesh that was waited for has not come back.
     pub fn handle_timeout(&mut self, now: Now) -> Option<Told> {
         self.poll_timeout().filter(|due| *due <= now.mono)?;
-        let open = self.open?;
-        let waited = self.carriers().filter(|of| of.is_waited_for());
-        let since = waited.fold(open.since, |since, of| sooner(since, of.level));
-        for slot in self.slots.as_mut().iter_mut().flatten() {
-            slot.owes &= !slot.is_waited_for();
+        let due = self.overdue();
+        let mesh = due.map(|(_, mesh)| mesh);
+        let is_lost = |of: &Carrier<L>| match mesh {
+            Some(mesh) => of.is_overdue() && of.mesh == mesh,
+            None => of.is_waited_for(),
+        };
+        let since = self.open.map(|open| open.since);
+        let mut window = (since, None);
+        for of in self.carriers().filter(|of| is_lost(of)) {
+            let again = self.covered_again(&of.mesh).unwrap_or(now.mono);
+            let to = window.1.map_or(again, |to: Instant| to.max(again));
+            window = (earliest(window.0, Some(of.level)), Some(to));
         }
-        self.close();
+        let (Some(since), to) = window else {
+            return None;
+        };
+        let to = to.unwrap_or(now.mono);
+        for index in 0..self.slots.as_ref().len() {
+            let slot = self.slots.as_ref()[index];
+            if let Some(mut of) = slot.filter(|of| is_lost(of)) {
+                of.owes = self.covered_again(&of.mesh).is_none();
+                // It may come back: what is told is not told again then.
+                (of.told, of.level) = (of.owes, if of.owes { now } else { of.level });
+                self.slots.as_mut()[index] = Some(of);
+            }
+        }
+        if mesh.is_none() {
+            self.close();
+        }
+        let from = moved(since, now);
+        let ago = now.mono.saturating_since(to).as_millis();
+        let to = now
+            .wall
+            .saturating_sub(u64::try_from(ago).unwrap_or(u64::MAX));
         Some(Told::Gap {
-            from: moved(since, now),
-            to: now.wall,
+            from,
+            to: to.max(from),
             reason: GapReason::Lost,
             count: None,
         })
@@ -288,7 +317,30 @@ impl<L: Copy + Eq, S: AsRef<[Slot<L>]> + AsMut<[Slot<L>]>> Continuity<L, S> {
 
     /// When a mesh is no longer waited for.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.open?.deadline
+        match self.open {
+            Some(open) => open.deadline,
+            None => self.overdue().map(|(due, _)| due),
+        }
+    }
+
+    /// The mesh that is given up next though no interruption waits for it, and when: others carry.
+    fn overdue(&self) -> Option<(Instant, [u8; 32])> {
+        if self.open.is_some() || self.live().next().is_none() {
+            return None;
+        }
+        let owing = || self.carriers().filter(|of| of.is_overdue());
+        let ends = |mesh: [u8; 32]| {
+            let of_it = owing().filter(move |of| of.mesh == mesh);
+            of_it.map(|of| of.ended).max().unwrap_or_default()
+        };
+        let due = owing().map(|of| (ends(of.mesh).saturating_add(LINGER), of.mesh));
+        due.min()
+    }
+
+    /// Since when a mesh brings everything again, if it does.
+    fn covered_again(&self, mesh: &[u8; 32]) -> Option<Instant> {
+        let mates = self.live().filter(|of| of.mesh == *mesh);
+        mates.map(|of| of.covers).min()
     }
 
     /// The position to ask a station to resume from, if one of its was kept.

@@ -89,6 +89,8 @@ pub struct Carrier<L> {
     pub(super) ended: Instant,
     /// Nobody covered its end, and readers were not told.
     pub(super) owes: bool,
+    /// It was given up: readers were told of all up to its level.
+    pub(super) told: bool,
     /// It carried in this period: since the last interruption was over.
     pub(super) counts: bool,
 }
@@ -136,6 +138,7 @@ impl<L> Carrier<L> {
             hole: Instant::ORIGIN,
             ended: Instant::ORIGIN,
             owes: false,
+            told: false,
             counts: true,
         }
     }
@@ -160,6 +163,7 @@ impl<L> Carrier<L> {
             hole: Instant::ORIGIN,
             ended,
             owes: true,
+            told: false,
             counts: true,
         }
     }
@@ -181,6 +185,7 @@ impl<L> Carrier<L> {
                 since: accepted.since,
                 relied: false,
             }),
+            told: false,
             counts: true,
             ..self
         };
@@ -215,6 +220,11 @@ impl<L> Carrier<L> {
 
     /// An interruption is not over before its mesh is back.
     pub(super) fn is_waited_for(&self) -> bool {
-        self.link.is_none() && self.owes && self.counts
+        self.link.is_none() && self.owes && !self.told && self.counts
+    }
+
+    /// It has not come back, and readers were not told of its hole.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.link.is_none() && self.owes && !self.told
     }
 }
