@@ -1,7 +1,7 @@
 //! This side of one link, as both large machines keep it: the frame that comes next, what goes first, the deadline in their index.
 //!
 //! Decides: when a link is not read, which answers go before everything else, what an end leaves to be written, when the clocks say that
-//! this side slept. Leaves to others: what frames mean, and the index of deadlines: every change of it is a returned value. Believes: mono;
+//! this side slept, before when nothing that is read can have been said. Leaves to others: what frames mean, and the index of deadlines: every change of it is a returned value. Believes: mono;
 //! the wall is told, and compared with it. Bounded by: the answers allowed.
 
 use alloc::vec::Vec;
@@ -21,6 +21,9 @@ const KEPT: usize = 64 * 1024;
 /// By how much the two clocks may part between two inputs, and by how much a deadline may be missed, before this side is thought to have
 /// slept.
 const SLEPT: Duration = Duration::from_secs(10);
+
+/// After so long without a frame what comes may have been held up on its way: who reads gets something every 10 s.
+const SILENT: Duration = Duration::from_secs(11);
 
 /// Whether this side slept between two inputs: the wall went on and mono did not, or both did and the deadline that was `due` is long past.
 /// A step of the wall looks the same.
@@ -62,7 +65,11 @@ pub(crate) struct Side {
     since: Now,
     /// How long it was not read, and since when it is not.
     unread: Duration,
-    unread_since: Option<Instant>,
+    unread_since: Option<Now>,
+    /// What is read may have been said at any time since the first, until a probe asked after the second is answered.
+    doubt: Option<(Now, Now)>,
+    /// How long the handshake took.
+    rising: Duration,
 }
 
 impl Side {
@@ -78,6 +85,8 @@ impl Side {
             since: now,
             unread: Duration::ZERO,
             unread_since: None,
+            doubt: None,
+            rising: Duration::ZERO,
         };
         side.queue_handshake();
         side
@@ -116,14 +125,18 @@ impl Side {
             return self.link.error().map_or(Ok(Next::Stop(Intake::Open)), Err);
         }
         let paused = held || self.answers >= answers;
-        self.pause(now.mono, paused);
+        self.pause(now, paused);
         if paused {
             return Ok(Next::Stop(Intake::Paused));
         }
         let buffered = input.len();
         match next_frame(input, self.link.frame_cap())? {
             Split::Frame { body, taken } => {
-                self.heard = Some(now);
+                if let Some(heard) = self.heard.replace(now)
+                    && now.mono.saturating_since(heard.mono) > SILENT
+                {
+                    self.doubt(heard, now);
+                }
                 self.link.handle_partial(now.mono, false);
                 Ok(Next::Frame { body, taken })
             }
@@ -137,13 +150,41 @@ impl Side {
     }
 
     /// Says whether this side reads it.
-    pub(crate) fn pause(&mut self, now: Instant, paused: bool) {
-        self.link.handle_paused(now, paused);
+    pub(crate) fn pause(&mut self, now: Now, paused: bool) {
+        self.link.handle_paused(now.mono, paused);
         if paused {
             self.unread_since.get_or_insert(now);
         } else if let Some(since) = self.unread_since.take() {
-            self.unread += now.saturating_since(since);
+            self.unread += now.mono.saturating_since(since.mono);
+            self.doubt(since, now);
         }
+    }
+
+    /// Nothing was read between these two, and what came meanwhile waits.
+    pub(crate) fn doubt(&mut self, since: Now, until: Now) {
+        let since = self.doubted().unwrap_or(since);
+        self.doubt = Some((since, until));
+    }
+
+    /// Since when what is read may have been said, while no probe tells better.
+    fn doubted(&self) -> Option<Now> {
+        let (since, until) = self.doubt?;
+        let answered = self.link.answered();
+        let answered = answered.is_some_and(|answered| answered.asked.mono >= until.mono);
+        (!answered && self.since.mono < until.mono).then_some(since)
+    }
+
+    /// What is read now was said at that moment or later. It was under way for no longer than the last answered probe was, or than one that
+    /// is not answered has been; that it was said after the one that was answered is certain.
+    pub(crate) fn said(&self, now: Now) -> Now {
+        let answered = self.link.answered();
+        let trip = answered.map_or(self.rising, |answered| answered.round_trip());
+        let waits = self.link.outstanding();
+        let waits = waits.map(|asked| now.mono.saturating_since(asked.mono));
+        let trip = trip.max(waits.unwrap_or_default());
+        let said = self.doubted().unwrap_or(now).before(trip);
+        let first = answered.map_or(self.since, |answered| answered.asked);
+        if first.mono > said.mono { first } else { said }
     }
 
     /// Whether this side reads it.
@@ -153,7 +194,8 @@ impl Side {
 
     /// How long it was not read until now.
     pub(crate) fn unread(&self, now: Instant) -> Duration {
-        let current = self.unread_since.map(|since| now.saturating_since(since));
+        let current = self.unread_since;
+        let current = current.map(|since| now.saturating_since(since.mono));
         self.unread.saturating_add(current.unwrap_or_default())
     }
 
@@ -164,6 +206,7 @@ impl Side {
 
     /// The handshake is over.
     pub(crate) fn rise(&mut self, now: Now) {
+        self.rising = now.mono.saturating_since(self.since.mono);
         self.since = now;
     }
 

@@ -96,6 +96,14 @@ impl Now {
     pub const fn new(mono: Instant, wall: WallMs) -> Self {
         Self { mono, wall }
     }
+
+    /// A moment so much earlier by both clocks; the wall in whole milliseconds, no later than that.
+    pub(crate) fn before(self, by: Duration) -> Self {
+        let since = self.mono.saturating_since(Instant::ORIGIN);
+        let mono = Instant::ORIGIN.saturating_add(since.saturating_sub(by));
+        let millis = u64::try_from(by.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
+        Self::new(mono, self.wall.saturating_sub(millis))
+    }
 }
 
 /// The sooner of two optional deadlines: the fold every `poll_timeout` is made of.

@@ -36,19 +36,20 @@ impl Client {
         let (Some(wire), Some(side)) = (self.wires.get_mut(id), self.links.get(link)) else {
             return Ok(());
         };
-        let asked = wire.asked.iter().position(|on| *on == link);
+        let asked = wire.asked.iter().position(|(on, _)| *on == link);
         let (Some(peer), Some(asked)) = (side.base.peer(), asked) else {
             // Accepted before: its position is moved by its reader alone.
             self.counts.unasked_frames += 1;
             return Ok(());
         };
-        wire.asked.swap_remove(asked);
+        let (_, asked) = wire.asked.swap_remove(asked);
+        let said = side.base.said(now);
         wire.refusals.retain(|refusal| refusal.link != link);
         let accepted = Accepted {
             link,
             station: peer.id,
             mesh: peer.mesh.unwrap_or(*peer.id.as_bytes()),
-            since: now,
+            since: if said.mono < asked.mono { asked } else { said },
             resume: match subscribed.resume {
                 ResumeOutcome::Resumed { count } => Resume::Resumed { count },
                 ResumeOutcome::Expired { .. } => Resume::Expired,
@@ -157,7 +158,7 @@ impl Client {
         let Some(wire) = self.wires.get_mut(id) else {
             return;
         };
-        wire.asked.retain(|asked| *asked != link);
+        wire.asked.retain(|(asked, _)| *asked != link);
         if reason != CloseReason::Refused {
             wire.refusals.retain(|refusal| refusal.link != link);
         }
@@ -178,7 +179,7 @@ impl Client {
         let Some(id) = self.wire_of(link, progress.id)? else {
             return Ok(());
         };
-        let said = self.said_after(link);
+        let said = self.links.get(link).map(|side| side.base.said(now));
         let moved = self.wires.get_mut(id).and_then(|wire| {
             let continuity = &mut wire.continuity;
             continuity.handle_progress(now, link, progress.offset, progress.behind_ms, said)
@@ -191,16 +192,6 @@ impl Client {
         Ok(())
     }
 
-    /// What is read after this side slept may have lain in a buffer for all that time, until a probe that was written since is answered.
-    fn said_after(&self, link: LinkId) -> Option<Now> {
-        let (before, woke) = self.slept?;
-        let base = &self.links.get(link)?.base;
-        let fresh = base.since().mono >= woke.mono;
-        let answered = base.answered();
-        let answered = answered.is_some_and(|answered| answered.asked.mono >= woke.mono);
-        (!fresh && !answered).then_some(before)
-    }
-
     /// A live station gave publications up at this place.
     pub(super) fn handle_skipped(
         &mut self,
@@ -211,13 +202,18 @@ impl Client {
         let Some(id) = self.wire_of(link, skipped.id)? else {
             return Ok(());
         };
+        let side = self.links.get(link);
+        let said = side.map_or(now, |side| side.base.said(now));
         let wire = self.wires.get_mut(id);
         let Some(wire) = wire.filter(|wire| wire.carries(link)) else {
             self.counts.unasked_frames += 1;
             return Ok(());
         };
+        // Ages count from when it was said.
+        let under_way = now.mono.saturating_since(said.mono).as_micros();
+        let under_way = u64::try_from(under_way.div_ceil(1000)).unwrap_or(u64::MAX);
         let skip = Skip {
-            from: skipped.from,
+            from: skipped.from.saturating_add(under_way),
             to: skipped.to,
             count: skipped.count,
             peer: skipped

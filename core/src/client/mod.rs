@@ -118,8 +118,6 @@ pub struct Client {
     counts: status::Counts,
     dedup_warned: bool,
     sweeping: bool,
-    /// The last moment before this side slept last, and the first after it.
-    slept: Option<(Now, Now)>,
     /// Whether a station replays to any subscription.
     replays: bool,
     diagnostics: Diagnostics,
@@ -185,7 +183,6 @@ impl Client {
             counts: status::Counts::default(),
             dedup_warned: false,
             sweeping: false,
-            slept: None,
             replays: false,
             diagnostics: Diagnostics::default(),
             report_at: None,
@@ -225,7 +222,9 @@ impl Client {
         if slept(before, self.now, || self.poll_timeout()) {
             // A wall that was set back is no sleep.
             if self.now.wall > before.wall {
-                self.slept = Some((before, self.now));
+                for (_, side) in self.links.iter_mut() {
+                    side.base.doubt(before, self.now);
+                }
             }
             self.report(DiagnosticCode::ClockJumped, None, "");
             self.suspect_all(self.now);

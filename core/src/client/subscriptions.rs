@@ -44,8 +44,8 @@ pub(super) struct Wire {
     pub(super) filter: String,
     pub(super) holders: Vec<SubscriptionId>,
     pub(super) continuity: Continuity,
-    /// Links that were asked and have not answered.
-    pub(super) asked: Vec<LinkId>,
+    /// Links that were asked and have not answered, and when they were.
+    pub(super) asked: Vec<(LinkId, Now)>,
     pub(super) refusals: Vec<Refusal>,
     /// Whose turn it is for an anycast.
     turn: usize,
@@ -64,7 +64,7 @@ impl Wire {
         self.filter.capacity()
             + self.holders.capacity() * size_of::<SubscriptionId>()
             + self.continuity.memory()
-            + self.asked.capacity() * size_of::<LinkId>()
+            + self.asked.capacity() * size_of::<(LinkId, Now)>()
             + self.refusals.capacity() * size_of::<Refusal>()
     }
 }
@@ -183,7 +183,7 @@ impl Client {
             return;
         };
         let station = side.base.peer().map(|peer| peer.id);
-        wire.asked.push(link);
+        wire.asked.push((link, now));
         let number = side.next_id();
         side.wires.insert(number, id);
         side.queue_frame(&Frame::Subscribe(wire::Subscribe {

@@ -6,7 +6,8 @@
 //!
 //! A *carrier* is a link whose station accepted the subscription and has not withdrawn it. Stations of one *mesh* bring the same
 //! publications, so one of them is enough; what another mesh brings is its own. `level` is how far a station's stream is known to have been
-//! read: what it admitted before that moment was written to this side. A hole is what lies between the level of a carrier that ended and
+//! read: what it admitted before that moment was written to this side. It is when a `progress` was said, not when it came: the owner knows how long
+//! its link takes. A hole is what lies between the level of a carrier that ended and
 //! now, unless a mate of its mesh has carried since before that.
 //!
 //! Where the rules leave a choice: a carrier that a mate covers ends without a word, and its own return, even `expired`, is no news; a
@@ -215,7 +216,7 @@ impl<L: Copy + Eq, S: AsRef<[Slot<L>]> + AsMut<[Slot<L>]>> Continuity<L, S> {
     }
 
     /// A `progress` came: all up to `offset`, which was admitted `behind_ms` ago, was written before it. `said`: the latest moment at or after
-    /// which it is known to have been said; what is read after an answered probe was said after the probe. `None`: the link does not carry.
+    /// which it can be taken to have been said. `None`: the link does not carry.
     pub fn handle_progress(
         &mut self,
         now: Now,
@@ -507,14 +508,8 @@ pub enum Moved {
     ReplayEnds,
 }
 
-/// A moment so many ms before another, by both clocks.
 fn before(now: Now, millis: u64) -> Now {
-    let since = now.mono.saturating_since(Instant::ORIGIN);
-    let mono = since.saturating_sub(Duration::from_millis(millis));
-    Now::new(
-        Instant::ORIGIN.saturating_add(mono),
-        now.wall.saturating_sub(millis),
-    )
+    now.before(Duration::from_millis(millis))
 }
 
 /// A moment of the past as the wall shows it now: the earlier of what it was then and of what mono says.

@@ -87,6 +87,11 @@ impl Link {
         self.probe.answered()
     }
 
+    /// When the probe was written whose answer is waited for.
+    pub const fn outstanding(&self) -> Option<Now> {
+        self.probe.outstanding()
+    }
+
     /// Counts of its probes.
     pub const fn probes(&self) -> Probes {
         self.probe.counts()

@@ -230,6 +230,14 @@ impl Probe {
         self.answered
     }
 
+    /// When the probe was written whose answer is waited for.
+    pub(super) const fn outstanding(&self) -> Option<Now> {
+        match self.state {
+            State::Running { asked, .. } => asked,
+            _ => None,
+        }
+    }
+
     pub(super) const fn counts(&self) -> Probes {
         self.counts
     }

@@ -53,6 +53,8 @@ pub(super) struct Pipe {
     pub(super) waiting: Vec<u8>,
     /// Its reader is paused.
     pub(super) paused: bool,
+    /// Since when.
+    pub(super) paused_at: Option<Instant>,
     /// Its writer stopped for the budget.
     pub(super) blocked: bool,
     /// When the last byte arrives, and until when the line is busy.

@@ -26,7 +26,7 @@ impl World {
             match *seen {
                 Seen::Up { cable } => {
                     let hosts = self.net.cables[cable].hosts;
-                    self.truth.up(cable, hosts);
+                    self.truth.up(now, cable, hosts);
                 }
                 Seen::Settled {
                     host,
@@ -55,7 +55,10 @@ impl World {
                     let wall = self.net.now_of(host).wall;
                     self.truth.see(now, wall, *seen);
                 }
-                Seen::Wrote { .. } | Seen::Ended { .. } | Seen::Fault { .. } => {
+                Seen::ReadsAgain { .. }
+                | Seen::Wrote { .. }
+                | Seen::Ended { .. }
+                | Seen::Fault { .. } => {
                     self.truth.see(now, WallMs::new(0), *seen);
                 }
             }

@@ -21,6 +21,7 @@ mod net;
 mod plan;
 mod populate;
 mod report;
+mod said;
 mod sabotage;
 mod shrink;
 mod tap;

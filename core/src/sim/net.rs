@@ -59,6 +59,12 @@ pub(super) enum Seen {
         side: usize,
         note: Note,
     },
+    /// A machine reads again what it had not read since then.
+    ReadsAgain {
+        cable: usize,
+        side: usize,
+        since: Instant,
+    },
     /// A connection is up at both ends.
     Up { cable: usize },
     /// A connection ended at one end: the machine was told, or ended it.

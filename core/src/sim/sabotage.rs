@@ -163,7 +163,7 @@ impl Saboteur {
                 reason,
                 count,
             } if self.is(Sabotage::WidenWindow) => {
-                let from = from.saturating_sub(600_000);
+                let from = from.saturating_sub(3_000);
                 Notice::Gap {
                     from,
                     to,

@@ -20,8 +20,8 @@ pub(super) enum Note {
     Goodbye(CloseReason),
     Handshake,
     Other,
-    Ping,
-    Pong,
+    Ping([u8; 16]),
+    Pong([u8; 16]),
     Progress {
         id: u64,
         offset: u64,
@@ -126,8 +126,8 @@ pub(super) fn note_of(body: &[u8], profile: Profile, topics: &Topics) -> Note {
             None => Note::Other,
         },
         Frame::Goodbye(goodbye) => Note::Goodbye(goodbye.reason),
-        Frame::Ping(_) => Note::Ping,
-        Frame::Pong(_) => Note::Pong,
+        Frame::Ping(nonce) => Note::Ping(*nonce),
+        Frame::Pong(nonce) => Note::Pong(*nonce),
         Frame::Progress(p) => Note::Progress {
             id: p.id,
             offset: p.offset,

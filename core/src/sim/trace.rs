@@ -132,9 +132,10 @@ impl World {
         let arrow = |side| if side == 0 { "<" } else { ">" };
         match *seen {
             Seen::Took {
-                note: Note::Handshake | Note::Ping | Note::Pong,
+                note: Note::Handshake | Note::Ping(_) | Note::Pong(_),
                 ..
             }
+            | Seen::ReadsAgain { .. }
             | Seen::Wrote { .. } => {}
             Seen::Took {
                 cable, side, note, ..
@@ -228,7 +229,11 @@ impl World {
                 hash.word((cable * 2 + side) as u64);
                 hash.word(u64::from(reason.number()));
             }
-            Seen::Up { .. } | Seen::Wrote { .. } | Seen::Readable { .. } | Seen::Fault { .. } => {}
+            Seen::ReadsAgain { .. }
+            | Seen::Up { .. }
+            | Seen::Wrote { .. }
+            | Seen::Readable { .. }
+            | Seen::Fault { .. } => {}
         }
     }
 }
@@ -239,8 +244,8 @@ fn hash_note(hash: &mut super::hash::Hash, note: &Note) {
         Note::Goodbye(reason) => [2, reason.number().into(), 0, 0, 0],
         Note::Handshake => [3, 0, 0, 0, 0],
         Note::Other => [4, 0, 0, 0, 0],
-        Note::Ping => [5, 0, 0, 0, 0],
-        Note::Pong => [6, 0, 0, 0, 0],
+        Note::Ping(_) => [5, 0, 0, 0, 0],
+        Note::Pong(_) => [6, 0, 0, 0, 0],
         Note::Progress {
             id,
             offset,

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use super::cable::{CLIENT, STATION};
 use super::net::Seen;
+use super::said::{Pace, Said};
 use super::tap::{Fact, Note};
 use crate::code::{CloseReason, PublishRefusal, SubscribeRefusal};
 use crate::wire::ResumeOutcome;
@@ -37,7 +38,7 @@ pub(super) struct Life {
     pub(super) ended: Option<Instant>,
     /// When each publication first reached it in a subscription that was accepted.
     pub(super) arrivals: BTreeMap<u32, Instant>,
-    /// The longest any bytes took to it.
+    /// By how much it took something at most for later than it was said, in microseconds: what it could not know.
     pub(super) transit: u64,
 }
 
@@ -89,7 +90,9 @@ pub(super) struct Hold {
     /// The client does not count on it any more.
     pub(super) left: Option<Instant>,
     /// Up to here it is known that nothing is missing of it.
-    pub(super) known: Instant,
+    pub(super) known: Said,
+    /// Where what its station replays ends.
+    until: u64,
     pub(super) arrived: Vec<(u32, Instant)>,
     pub(super) skipped: u64,
     /// Its station goes on from where its client had read before.
@@ -113,6 +116,7 @@ enum Expected {
 struct Line {
     life: usize,
     run: usize,
+    pace: Pace,
     ended: [bool; 2],
     asked: BTreeMap<u64, usize>,
     published: BTreeMap<u64, (u32, Expected)>,
@@ -167,13 +171,14 @@ impl Truth {
     }
 
     /// A connection is up between two hosts.
-    pub(super) fn up(&mut self, cable: usize, hosts: [usize; 2]) {
+    pub(super) fn up(&mut self, now: Instant, cable: usize, hosts: [usize; 2]) {
         if self.lines.len() <= cable {
             self.lines.resize(cable + 1, Line::default());
         }
         self.lines[cable] = Line {
             life: self.current[hosts[CLIENT]],
             run: self.current[hosts[STATION]],
+            pace: Pace::up(now),
             ..Line::default()
         };
     }
@@ -218,7 +223,7 @@ impl Truth {
                     return;
                 }
                 match side {
-                    CLIENT => self.client_took(now, cable, written, note),
+                    CLIENT => self.client_took(now, wall, cable, written, note),
                     _ => self.station_took(now, wall, cable, note),
                 }
             }
@@ -227,6 +232,11 @@ impl Truth {
                 side,
                 reason,
             } => self.ended(now, cable, side, reason),
+            Seen::ReadsAgain { cable, side, since } => {
+                if side == CLIENT {
+                    self.lines[cable].pace.doubts(since, now, true);
+                }
+            }
             Seen::Up { .. } | Seen::Settled { .. } | Seen::Readable { .. } => {}
             Seen::Fault { cable, side, error } => {
                 let told = alloc::format!(
@@ -268,7 +278,8 @@ impl Truth {
                     to: None,
                     accepted: None,
                     left: None,
-                    known: now,
+                    known: Said::at(now),
+                    until: 0,
                     arrived: Vec::new(),
                     skipped: 0,
                     resumed: false,
@@ -276,6 +287,7 @@ impl Truth {
                     read: 0,
                 });
             }
+            Note::Ping(nonce) => self.lines[cable].pace.asks(now, nonce),
             Note::Unsubscribe { id } => {
                 // A stream that ended by itself is left without a word from outside, and what came behind its end found nobody.
                 if let Some(hold) = self.lines[cable].asked.get(&id).copied() {
@@ -348,22 +360,35 @@ impl Truth {
         Expected::Taken
     }
 
-    fn client_took(&mut self, now: Instant, cable: usize, written: Instant, note: Note) {
-        let line = &self.lines[cable];
+    fn client_took(
+        &mut self,
+        now: Instant,
+        wall: WallMs,
+        cable: usize,
+        written: Instant,
+        note: Note,
+    ) {
+        let line = &mut self.lines[cable];
         let life = line.life;
-        let transit = now.saturating_since(written).as_micros() as u64;
-        let longest = &mut self.lives[life].transit;
-        *longest = transit.max(*longest);
+        line.pace.hears(now, wall);
+        let said = line.pace.said(now, written);
+        if let Note::Progress { .. } | Note::Skipped { .. } | Note::Subscribed { .. } = note {
+            let late = said.high.saturating_since(written).as_micros() as u64;
+            let latest = &mut self.lives[life].transit;
+            *latest = late.max(*latest);
+        }
         let hold = |id| line.asked.get(&id).copied();
         match note {
+            Note::Handshake => line.pace.shakes_hands(now),
+            Note::Pong(nonce) => line.pace.hears_answer(now, nonce),
             Note::Published { id, reason, .. } => self.answered(cable, id, reason),
             Note::Goodbye(reason) => self.ended(now, cable, CLIENT, reason),
-            Note::Subscribed { id, resume, .. } => {
+            Note::Subscribed { id, resume, offset } => {
                 if let Some(hold) = hold(id) {
                     if matches!(resume, ResumeOutcome::Resumed { .. }) {
-                        self.resumed(hold);
+                        self.resumed(hold, offset);
                     }
-                    self.accepted(now, hold);
+                    self.accepted(now, said, hold);
                 }
             }
             Note::Refused { id, reason } => {
@@ -387,8 +412,7 @@ impl Truth {
                     let marks = hold.marks.iter().filter(|(of, _)| *of <= offset);
                     let read = marks.map(|(_, read)| *read).max();
                     hold.read = hold.read.max(read.unwrap_or(0));
-                    let behind = behind_ms.saturating_mul(1000);
-                    hold.known = Instant::from_micros(now.as_micros().saturating_sub(behind));
+                    hold.reads(said.before(behind_ms), offset >= hold.until);
                 }
             }
             Note::Skipped { id, count, .. } => {
@@ -423,13 +447,14 @@ impl Truth {
     }
 
     /// A station goes on from where its client had read before: what it admitted meanwhile belongs to this hold.
-    fn resumed(&mut self, index: usize) {
+    fn resumed(&mut self, index: usize, until: u64) {
         let (wire, run) = (self.holds[index].wire, self.holds[index].run);
         let admitted = &self.runs[run].admitted;
         let earlier = self.holds[..index].iter();
         let earlier = earlier.filter(|hold| (hold.wire, hold.run) == (wire, run));
-        let mut start = None;
+        let (mut start, mut known) = (None, None);
         for hold in earlier.filter(|hold| hold.accepted.is_some()) {
+            known = Some(hold.known);
             let arrived = hold.arrived.iter().filter_map(|(number, _)| {
                 let place = admitted.iter().position(|(of, _)| of == number);
                 place.map(|place| place + 1)
@@ -439,20 +464,22 @@ impl Truth {
             start = start.max(Some(read));
         }
         let hold = &mut self.holds[index];
-        hold.resumed = true;
+        (hold.resumed, hold.until) = (true, until);
+        hold.known = known.unwrap_or(hold.known);
         if let (Some(start), Some((_, from))) = (start, &mut hold.from) {
             *from = (*from).min(start);
         }
     }
 
-    fn accepted(&mut self, now: Instant, index: usize) {
+    fn accepted(&mut self, now: Instant, said: Said, index: usize) {
         let hold = &mut self.holds[index];
         let wire = &mut self.wires[hold.wire];
         if wire.ended.is_some() || hold.accepted.is_some() || hold.left.is_some() {
             return;
         }
         hold.accepted = Some(now);
-        hold.known = now;
+        let resumed = hold.resumed;
+        hold.reads(said, !resumed);
         wire.carriers.push(index);
         if let Some(outage) = wire.outages.last_mut()
             && outage.ended.is_none()
@@ -540,6 +567,16 @@ impl Truth {
 }
 
 impl Hold {
+    /// Its client knows up to where nothing is missing; `whole`: nothing that was missed before is.
+    fn reads(&mut self, said: Said, whole: bool) {
+        let low = if whole {
+            said.low
+        } else {
+            self.known.low.min(said.low)
+        };
+        self.known = Said { low, ..said };
+    }
+
     /// Whether its client counts on it.
     fn is_carrier(&self) -> bool {
         self.accepted.is_some() && self.left.is_none()

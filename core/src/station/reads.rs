@@ -118,7 +118,7 @@ impl Station {
             return Intake::Open;
         }
         // The frame's own time stands still until its turn.
-        side.base.pause(now.mono, true);
+        side.base.pause(now, true);
         self.arm_reads(now);
         Intake::Later
     }

@@ -40,7 +40,7 @@ pub struct Accepted<L> {
     pub station: NodeId,
     /// Its mesh; a lone station is its own.
     pub mesh: [u8; 32],
-    /// From when on it counts: when it came, or earlier.
+    /// From when on it counts: the latest moment at or after which it can be taken to have been said.
     pub since: Now,
     /// What it said of the position it was asked to resume from.
     pub resume: Resume,

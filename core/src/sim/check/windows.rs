@@ -12,17 +12,16 @@ use alloc::vec::Vec;
 use super::{Findings, Sorted};
 use crate::code::GapReason;
 use crate::notice::Notice;
+use crate::sim::said::Said;
 use crate::sim::trace::words;
 use crate::sim::truth::{Hold, Outage};
 use crate::sim::world::{End, World};
 use crate::{Duration, Instant, WallMs};
 
 /// Milliseconds lost by counting in whole ones.
-const ROUNDING: i64 = 2;
-/// A window may begin so much earlier than it has to: what was read is known to have been said after a probe only.
-const PROBE: Duration = Duration::from_secs(62);
-/// How long a mesh that has not come back is waited for at least.
-const GRACE: Duration = Duration::from_secs(30);
+const ROUNDING: i64 = 3;
+/// How long a mesh is waited for that has not come back.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 impl World {
     pub(super) fn check_windows(&self, sub: usize, sorted: &Sorted<'_>, found: &mut Findings) {
@@ -45,11 +44,12 @@ impl World {
                     let same = |outage: &&Outage| {
                         outage.reason == *reason
                             && outage.began <= *at
-                            && self.begins(sub, (*at, *from), outage.began, false)
+                            && self.begins(sub, (*at, *from), outage.began, sorted)
                     };
                     let broke = self
                         .holds_of(sub)
-                        .any(|hold| hold.resumed && hold.left.is_some_and(|left| left <= *at));
+                        .any(|hold| hold.resumed && hold.left.is_some_and(|left| left <= *at))
+                        && self.begins(sub, (*at, *from), *at, sorted);
                     if before.is_some() && !partly {
                         Some("the one before is not over")
                     } else if outages.any(|outage| same(&outage)) || broke || partly {
@@ -76,7 +76,7 @@ impl World {
                     ..
                 } => {
                     open = None;
-                    self.gap(sub, *at, *from, *to)
+                    self.gap(sub, *at, (*from, *to), sorted)
                 }
                 _ => None,
             };
@@ -124,27 +124,37 @@ impl World {
             .any(|outage| outage.order.0 <= this.order.0)
     }
 
-    /// Whether the window of what was accepted before `before` (or just then, unless `strict`) may begin there: not later than all that is known
-    /// to have been read, and not much earlier than any of it.
+    /// Whether a window may begin there that was told at `at`: up to where one of those was read that had ended by `before`, as far as its
+    /// client could know, or where a window ended that was told before.
     fn begins(
         &self,
         sub: usize,
         (at, from): (Instant, WallMs),
         before: Instant,
-        strict: bool,
+        sorted: &Sorted<'_>,
     ) -> bool {
-        let gone = self.holds_of(sub).filter(|hold| {
-            hold.accepted
-                .is_some_and(|accepted| accepted < before || (accepted == before && !strict))
+        let gone = self
+            .holds_of(sub)
+            .filter(|hold| hold.accepted.is_some() && hold.left.is_some_and(|left| left <= before));
+        let told = sorted.notices.iter().filter(|(_, told, notice)| {
+            *told < at
+                && matches!(
+                    notice,
+                    Notice::Gap {
+                        reason: GapReason::Lost,
+                        ..
+                    }
+                )
         });
-        let known: Vec<Instant> = gone.map(|hold| hold.known.min(before)).collect();
-        let (Some(first), Some(last)) = (known.iter().min(), known.iter().max()) else {
+        let told = told.map(|(_, told, _)| Said::at(*told));
+        let known: Vec<Said> = gone.map(|hold| hold.known).chain(told).collect();
+        let Some(first) = known.iter().map(|known| known.low).min() else {
             return false;
         };
-        let early =
-            Instant::from_micros(first.as_micros().saturating_sub(PROBE.as_micros() as u64));
-        self.means(sub, at, from, early, *last)
-            || (self.is_stepped(sub) && self.means(sub, at, from, early, before))
+        known
+            .iter()
+            .any(|known| self.means(sub, at, from, known.low, known.high.min(before)))
+            || (self.is_stepped(sub) && self.means(sub, at, from, first, before))
     }
 
     fn is_stepped(&self, sub: usize) -> bool {
@@ -152,27 +162,26 @@ impl World {
         self.net.hosts[host].clock.was_stepped()
     }
 
-    /// A gap ends when a station that cannot go on accepts, or when one that did not come back is given up.
-    fn gap(&self, sub: usize, at: Instant, from: WallMs, to: WallMs) -> Option<&'static str> {
+    /// A gap ends when a station that cannot go on accepts, or when one is given up that did not come back.
+    fn gap(
+        &self,
+        sub: usize,
+        at: Instant,
+        (from, to): (WallMs, WallMs),
+        sorted: &Sorted<'_>,
+    ) -> Option<&'static str> {
         let accepted = self
             .holds_of(sub)
             .filter(|hold| !hold.resumed)
             .filter_map(|hold| hold.accepted);
-        let ends: Vec<Instant> = accepted
-            .filter(|end| self.means(sub, at, to, *end, *end))
-            .collect();
-        let mut outages = self.truth.wires[self.subs[sub].wire].outages.iter();
-        let given_up = outages.any(|outage| {
-            let soonest = outage.began.saturating_add(GRACE);
-            soonest <= at && self.means(sub, at, to, soonest, at)
-        });
-        if ends.is_empty() && !given_up {
+        let mut ends = accepted.filter(|end| *end <= at && self.means(sub, at, to, *end, *end));
+        let mut gone = self.holds_of(sub).filter_map(|hold| hold.left);
+        let given_up = gone.any(|left| left.saturating_add(PATIENCE) <= at);
+        let is_end = ends.next().is_some() || (given_up && self.means(sub, at, to, at, at));
+        if !is_end {
             return Some("it ends at another time");
         }
-        let begins = ends
-            .iter()
-            .any(|end| self.begins(sub, (at, from), *end, true))
-            || (given_up && self.begins(sub, (at, from), at, true));
+        let begins = self.begins(sub, (at, from), at, sorted);
         (!begins).then_some("it begins at another time")
     }
 

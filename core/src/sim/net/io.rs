@@ -307,6 +307,15 @@ impl Net {
         }
         let taken = before - (io.input().len() + pipe.waiting.len());
         pipe.taken += taken as u64;
+        if taken > 0
+            && let Some(since) = pipe.paused_at.take()
+        {
+            let cable = index;
+            self.seen.push(Seen::ReadsAgain { cable, side, since });
+        }
+        if pipe.paused {
+            pipe.paused_at.get_or_insert(self.now);
+        }
         while pipe
             .records
             .front()
