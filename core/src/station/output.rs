@@ -1,7 +1,7 @@
 //! What a station writes to a link.
 //!
 //! Decides: nothing; answers go first, then anycast, then the link's subscriptions in turn, each in its own order. Leaves to others: gathering frames
-//! into writes (the driver). Believes: ages count from the last input's monotonic time. Bounded by: one frame per call, or all queued
+//! into writes (the driver). Believes: ages count from the last input's time. Bounded by: one frame per call, or all queued
 //! answers at once; an event's body is shared by every link that gets it.
 
 use alloc::vec::Vec;
@@ -89,8 +89,7 @@ impl Station {
                     (unread - 1, since)
                 }
             };
-            let behind_ms =
-                behind.map_or(0, |since| topics::age_ms(now.mono.saturating_since(since)));
+            let behind_ms = behind.map_or(0, |since| topics::age_ms(topics::oldest(now, since)));
             Frame::Progress(Progress {
                 id: reader.id,
                 offset,

@@ -309,7 +309,7 @@ impl Station {
             // Kept, so copied: a slice would pin the link's whole read buffer.
             object: Bytes::copy_from_slice(publication.bytes),
             offset: realm.offset,
-            admitted: now.mono,
+            admitted: now,
             expires_at: publication.expires_at(),
         };
         let mut woken = core::mem::take(&mut self.woken);

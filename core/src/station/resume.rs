@@ -112,7 +112,7 @@ impl Station {
         else {
             return 0;
         };
-        let (place, count, unread) = found.join(now.mono, reader, after);
+        let (place, count, unread) = found.join(now, reader, after);
         entry.join(topic, place);
         if let Some(offset) = unread {
             entry.fall_behind(offset, topic);

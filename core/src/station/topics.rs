@@ -1,7 +1,7 @@
 //! Topics and their readers: one ring per topic, a position per reader, no queue per link.
 //!
 //! Decides: what a reader gets next, what it has lost, what a ring gives up. Leaves to others: who may read from where (registry, resume),
-//! publishers that wait (pace). Believes: the wall for the life of publications; ages told to readers are monotonic. Bounded by:
+//! publishers that wait (pace). Believes: the wall for the life of publications; of ages both clocks, as mono may stand still in a suspend. Bounded by:
 //! `StationLimits::{topics, ring_items, ring_bytes, subscribers_per_topic}`; what a ring gives up is counted to each reader exactly.
 
 use alloc::collections::BTreeSet;
@@ -17,7 +17,7 @@ use super::{ReaderId, TopicId};
 use crate::arena::Arena;
 use crate::code::SkipReason;
 use crate::ring::HeapRing;
-use crate::time::{Instant, Now, WallMs};
+use crate::time::{Now, WallMs};
 use crate::{LinkId, RealmId};
 
 /// One admitted publication.
@@ -28,7 +28,7 @@ pub(super) struct Entry {
     /// The realm's offset of it.
     pub(super) offset: u64,
     /// When it was admitted.
-    pub(super) admitted: Instant,
+    pub(super) admitted: Now,
     /// When it stops being live.
     pub(super) expires_at: WallMs,
 }
@@ -42,7 +42,7 @@ pub(super) struct Place {
     /// Whether it has been level with the ring since it was accepted: only then it paces publishers.
     pub(super) counts: bool,
     /// Admission of the last entry it read, or its acceptance: where a loss may begin.
-    since: Instant,
+    since: Now,
 }
 
 /// Publications that rings gave up, by why.
@@ -62,7 +62,7 @@ pub(super) struct Topic {
     pub(super) pace: Pace,
     /// The realm's offset of the last entry given up, when it was admitted, and why it went.
     lost: u64,
-    lost_at: Instant,
+    lost_at: Now,
     lost_for: SkipReason,
     /// At most the first moment after which an entry held is not live any more.
     earliest: WallMs,
@@ -94,7 +94,7 @@ impl Topic {
             places: Vec::new(),
             pace: Pace::default(),
             lost: 0,
-            lost_at: Instant::ORIGIN,
+            lost_at: Now::default(),
             lost_for: SkipReason::Overrun,
             earliest: WallMs::new(u64::MAX),
             gave_up: GaveUp::default(),
@@ -119,7 +119,7 @@ impl Topic {
     /// A reader that wants what has an offset above `after`. Answers where its place is, how much waits for it, and the offset of the first.
     pub(super) fn join(
         &mut self,
-        now: Instant,
+        now: Now,
         reader: ReaderId,
         after: u64,
     ) -> (u32, u64, Option<u64>) {
@@ -251,16 +251,15 @@ impl Topic {
             place.next += 1;
             (last, reason) = (entry.admitted, SkipReason::Expired);
         }
-        let age = |at| now.mono.saturating_since(at);
         let entry = self.ring.get(place.next);
         let next = match entry {
             _ if count > 0 => {
-                let from = age(place.since);
+                let from = oldest(now, place.since);
                 place.since = entry.map_or(last, |entry| entry.admitted);
                 Next::Skipped {
                     count,
                     from,
-                    to: age(last).min(from),
+                    to: youngest(now, last).min(from),
                     reason,
                 }
             }
@@ -269,11 +268,10 @@ impl Topic {
                 place.next += 1;
                 place.since = entry.admitted;
                 if entry.object.len() > longest {
-                    let age = age(entry.admitted);
                     Next::Skipped {
                         count: 1,
-                        from: age,
-                        to: age,
+                        from: oldest(now, entry.admitted),
+                        to: youngest(now, entry.admitted),
                         reason: SkipReason::TooLarge,
                     }
                 } else {
@@ -292,13 +290,33 @@ impl Topic {
 
     /// Up to when the reader of that place has all there was: the admission of its next entry, or, where that was given up, of the last
     /// one it read.
-    pub(super) fn unread_since(&self, place: u32) -> Option<Instant> {
+    pub(super) fn unread_since(&self, place: u32) -> Option<Now> {
         let place = self.places.get(place as usize)?;
         if place.next < self.ring.start() {
             return Some(place.since);
         }
         self.ring.get(place.next).map(|entry| entry.admitted)
     }
+}
+
+/// How long ago that was at most: mono may have stood still in a suspend, the wall may have been stepped.
+pub(super) fn oldest(now: Now, at: Now) -> Duration {
+    let [mono, wall] = ages(now, at);
+    mono.max(wall)
+}
+
+/// How long ago that was at least.
+fn youngest(now: Now, at: Now) -> Duration {
+    let [mono, wall] = ages(now, at);
+    mono.min(wall)
+}
+
+fn ages(now: Now, at: Now) -> [Duration; 2] {
+    let wall = now.wall.as_millis().saturating_sub(at.wall.as_millis());
+    [
+        now.mono.saturating_since(at.mono),
+        Duration::from_millis(wall),
+    ]
 }
 
 /// Ages on the wire are whole milliseconds, rounded away from the reader's favour.

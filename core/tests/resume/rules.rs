@@ -1,11 +1,12 @@
 //! The edges, one by one.
 
 use tidings::pump::Machine;
+use tidings::sim::START;
 use tidings::wire::{self, Frame, Phase, Position, ResumeOutcome};
-use tidings::{RunId, Station, StationConfig, StationLimits};
+use tidings::{Now, RunId, Station, StationConfig, StationLimits};
 
 use super::common::{self, Fact, Far, TOPIC, at, realm, signer, station};
-use super::world::{Got, World, after, events};
+use super::world::{Got, World, after, events, got};
 
 #[test]
 fn br_44_a_lag_of_exactly_the_ring_replays_in_full_and_one_more_expires() {
@@ -319,6 +320,48 @@ fn a_live_reader_that_was_overwritten_is_told_once_and_its_position_is_behind_th
     world.unsubscribe(&mut far, id);
     let told = world.subscribe(&mut far, TOPIC, after(position, 10));
     assert_eq!(told.2, ResumeOutcome::Resumed { count: 0 });
+}
+
+#[test]
+fn ages_hold_a_suspend_in_which_mono_stood_still_and_a_wall_that_was_stepped() {
+    let suspended = (Now::new(at(100).mono, at(60_100).wall), (60_100, 100));
+    let stepped = (
+        Now::new(at(9000).mono, START.saturating_sub(500)),
+        (9000, 0),
+    );
+    for (now, (from, to)) in [suspended, stepped] {
+        let mut world = World::new(4);
+        let mut far = world.reader(2);
+        world.subscribe(&mut far, TOPIC, None);
+        world.publish(10);
+        // The last four are read, and the six before them were given up.
+        let _done = world.station.handle_timeout(now);
+        let read = got(&far.read(&mut world.station, now));
+        let count = 6;
+        assert_eq!(read[0], Got::Skipped { count, from, to });
+    }
+}
+
+#[test]
+fn ages_count_from_when_a_link_takes_bytes_again_once_the_station_was_told() {
+    let mut world = World::new(4);
+    let mut far = world.reader(2);
+    world.subscribe(&mut far, TOPIC, None);
+    world.publish(10);
+    world.now_ms = 700;
+    let before = world.counter("flushes");
+    world.station.handle_written(at(700), far.id, 0);
+    let skipped = Got::Skipped {
+        count: 6,
+        from: 700,
+        to: 700,
+    };
+    assert_eq!(
+        world.counter("flushes"),
+        before,
+        "nothing was written by then"
+    );
+    assert_eq!(world.frame(&far), Some(skipped));
 }
 
 #[test]
