@@ -10,6 +10,9 @@
 //! writable:  while io.fill(machine) { write io.chunks(); io.wrote(machine, now, n) }
 //! ```
 //!
+//! What a machine writes of ages counts from the last `now` it was told. A driver that fills without having told it just before, because a
+//! transport takes bytes again after a wait or a task runs late, calls `io.wrote(machine, now, 0)` first.
+//!
 //! A blocked write never stops reading; `Intake::Paused` and `Intake::Later` stop reading that link only. Call `handle_read` again
 //! with what is in the buffer, before anything more is read: when streams or links were drained, or after the deadline `poll_timeout`
 //! reported.

@@ -422,7 +422,7 @@ impl Net {
                 self.due.push(Reverse((self.now, What::Down, cable, side)));
             }
             if core::mem::take(&mut self.cables[cable].pipes[1 - side].blocked) {
-                self.write(cable, side);
+                self.write_again(cable, side);
             }
         }
     }

@@ -149,7 +149,7 @@ impl Station {
         let Some(side) = self.links.get_mut(link) else {
             return;
         };
-        self.counts.flushes += 1;
+        self.counts.flushes += u64::from(bytes > 0);
         let probed = side.base.written(now, bytes);
         let moved = core::mem::take(&mut side.moved);
         if probed {

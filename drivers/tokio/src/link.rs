@@ -117,7 +117,8 @@ impl<H: Host> Task<H> {
             self.closing = state.closing(link);
             let wrote = std::mem::take(&mut self.wrote);
             let fresh = std::mem::take(&mut self.fresh);
-            if wrote > 0 {
+            // Read or not, the machine knows the time before it writes how old something is.
+            if wrote > 0 || !fresh {
                 self.io.wrote(state.host.machine(), now, wrote);
             }
             let waiting = fresh || self.held || self.intake != Intake::Open;

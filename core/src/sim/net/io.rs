@@ -200,6 +200,17 @@ impl Net {
         self.write_all(index, side, budget);
     }
 
+    /// Goes on after a wait: the machine is told the time first, as what it writes of ages counts from it.
+    pub(super) fn write_again(&mut self, index: usize, side: usize) {
+        let cable = &mut self.cables[index];
+        let host = &mut self.hosts[cable.hosts[side]];
+        let now = host.clock.now(self.now);
+        if let (Some(io), Some(machine)) = (cable.ends[side].as_mut(), host.machine()) {
+            io.wrote(machine, now, 0);
+        }
+        self.write(index, side);
+    }
+
     fn write_all(&mut self, index: usize, side: usize, budget: usize) {
         let way = self.way_of(&self.cables[index]);
         let Cable {
@@ -348,7 +359,7 @@ impl Net {
             if self.hosts[writer].clock.is_asleep() {
                 self.cables[index].pipes[side].blocked = true;
             } else {
-                self.write(index, 1 - side);
+                self.write_again(index, 1 - side);
                 self.hosts[writer].dirty = true;
             }
         }
