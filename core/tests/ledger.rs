@@ -42,6 +42,28 @@ fn a_stream_that_disconnects_is_left_at_once_and_counts_what_it_gave_up() {
 }
 
 #[test]
+fn conflicts_whose_episode_is_open_are_told_when_the_subscription_or_the_client_ends() {
+    let other = Fact {
+        value: 99,
+        ..Fact::numbered(2)
+    };
+    for closes in [false, true] {
+        let mut node = Node::new(1, open());
+        for seq in [1, 2] {
+            node.seq(at(1), 0, seq);
+        }
+        node.fact(at(2), 0, other);
+        if closes {
+            node.client.close(at(3));
+        } else {
+            let ended = node.client.unsubscribe(at(3), node.stream);
+            assert_eq!(ended, Ok(()));
+        }
+        assert_eq!(node.words(), ["1", "2", "conflict 2..2 1", "ended"]);
+    }
+}
+
+#[test]
 fn a_reader_that_disconnects_takes_nothing_from_another_on_its_topic() {
     let mut node = Node::new(1, open().on_full(OnFull::Disconnect).queue_capacity(1));
     let other = node.client.subscribe(at(1), open()).expect("accepted");

@@ -230,6 +230,33 @@ impl LaneSlot {
         self.whole().map_or(0, |work| work.lane.superseded())
     }
 
+    /// An episode of conflicts that is over because nothing more comes.
+    pub(super) fn finish(&mut self) -> Option<Notice> {
+        let publisher = self.publisher;
+        let work = self.work()?;
+        let LaneItem::Conflict {
+            epoch,
+            first,
+            last,
+            count,
+        } = work.lane.finish()?
+        else {
+            return None;
+        };
+        let topic = work.topic.clone();
+        let of = Numbering {
+            publisher,
+            topic,
+            epoch,
+        };
+        Some(Notice::Conflict {
+            of,
+            first,
+            last,
+            count,
+        })
+    }
+
     /// The next item, as the stream wants it.
     pub(super) fn poll(&mut self, held: &mut usize) -> Option<Item> {
         let publisher = self.publisher;

@@ -316,19 +316,33 @@ impl Client {
         self.push(id, Item::Notice(Box::new(notice)));
     }
 
+    /// Says something to a stream that is about to end.
+    fn say_last(found: &mut Subscription, held: &mut usize, notice: Notice) {
+        let before = found.stream.bytes();
+        // A stream that has ended had its last word.
+        drop(found.stream.push(Item::Notice(Box::new(notice))));
+        *held = *held + found.stream.bytes() - before;
+    }
+
+    /// Tells of the conflicts whose episodes are open: nothing more comes of this subscription's lanes.
+    pub(super) fn finish_lanes(&mut self, id: SubscriptionId) {
+        let Some(found) = self.subscriptions.get_mut(id) else {
+            return;
+        };
+        for (_, slot) in self.lanes.iter_mut().filter(|(_, slot)| slot.is_of(id)) {
+            while let Some(notice) = slot.finish() {
+                Self::say_last(found, &mut self.held_bytes, notice);
+            }
+        }
+    }
+
     /// Ends a stream: its reader gets what it holds, then `Ended`.
     pub(super) fn end_stream(&mut self, id: SubscriptionId, reason: EndReason) {
         let Some(found) = self.subscriptions.get_mut(id) else {
             return;
         };
         while let Some(dropped) = found.episodes.finish() {
-            let before = found.stream.bytes();
-            drop(
-                found
-                    .stream
-                    .push(Item::Notice(Box::new(dropped_notice(dropped)))),
-            );
-            self.held_bytes = self.held_bytes + found.stream.bytes() - before;
+            Self::say_last(found, &mut self.held_bytes, dropped_notice(dropped));
         }
         found.stream.end(reason);
         let armed = found.episode_at.take();

@@ -263,6 +263,7 @@ impl Client {
     /// Nothing more comes for a subscription; what its stream holds can still be read.
     pub(super) fn end_subscription(&mut self, id: SubscriptionId, reason: EndReason) {
         self.leave_wire(id);
+        self.finish_lanes(id);
         self.forget_lanes(id);
         self.end_stream(id, reason);
     }
@@ -328,6 +329,7 @@ impl Client {
         self.closed = true;
         let streams: Vec<SubscriptionId> = self.subscriptions.iter().map(|(id, _)| id).collect();
         for id in streams {
+            self.finish_lanes(id);
             self.forget_lanes(id);
             self.end_stream(id, EndReason::Closed);
         }

@@ -483,20 +483,16 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         }
     }
 
+    /// Nothing more comes: ends an episode of conflicts that was not told yet. Called until there is none.
+    pub fn finish(&mut self) -> Option<LaneItem<T>> {
+        let (_, epoch) = self.clashes.next_end()?;
+        let clash = self.clashes.end(epoch)?;
+        self.touch();
+        Some(clash.told().into())
+    }
+
     fn end_clash(&mut self, clash: Clash) {
-        let Clash {
-            epoch,
-            first,
-            last,
-            count,
-            ..
-        } = clash;
-        self.note(Note::Conflict {
-            epoch,
-            first,
-            last,
-            count,
-        });
+        self.note(clash.told());
     }
 
     fn note(&mut self, note: Note) {

@@ -2,6 +2,7 @@
 //!
 //! Decides: when an episode ends. Leaves to others: what is a conflict. Believes: mono. Bounded by: two episodes.
 
+use super::notes::Note;
 use crate::inbound::episode::{LONGEST, QUIET};
 use crate::time::Instant;
 
@@ -17,6 +18,23 @@ pub(super) struct Clash {
 }
 
 impl Clash {
+    /// What is said of it.
+    pub(super) fn told(self) -> Note {
+        let Self {
+            epoch,
+            first,
+            last,
+            count,
+            ..
+        } = self;
+        Note::Conflict {
+            epoch,
+            first,
+            last,
+            count,
+        }
+    }
+
     fn ends(&self) -> Instant {
         self.latest
             .saturating_add(QUIET)
