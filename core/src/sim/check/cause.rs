@@ -244,7 +244,7 @@ impl World {
     }
 
     /// Whether two hosts may have disagreed on the time by more than is tolerated, or something took very long.
-    fn walls_differ(&self) -> bool {
+    pub(super) fn walls_differ(&self) -> bool {
         let long = Duration::from_secs(240);
         self.plan.calm > Instant::ORIGIN.saturating_add(long)
             || self.net.hosts.iter().any(|host| host.clock.was_stepped())

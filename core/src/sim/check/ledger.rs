@@ -8,11 +8,16 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::{Findings, Index, Sorted, named};
+use crate::code::GapReason;
+use crate::inbound::episode::LONGEST;
 use crate::inbound::lane::Mode;
 use crate::notice::Notice;
 use crate::sim::Tally;
 use crate::sim::world::{End, World};
 use crate::{Duration, Instant, WallMs};
+
+/// A question is given up after so long.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What is owed: by which holds, and when each admitted it.
 type Owed = BTreeMap<u32, Vec<(usize, Instant)>>;
@@ -34,9 +39,10 @@ impl World {
         let mut owed = self.owed(sub);
         let node = &self.nodes[self.node_of(sub)];
         let forgets = self.plan.nodes[node.plan].dedup_entries < 1024;
-        if this.ended.is_some() || forgets || sorted.dropped > 0 {
-            // A conflict is told when its episode is over, which may be after the end; where a delivered fact was forgotten early, another
-            // of its number cannot be told from a copy; where one was dropped, its place is closed for the other.
+        let killed = matches!(this.ended, Some((_, End::Crash)));
+        if killed || forgets || sorted.dropped > 0 {
+            // A conflict is told when its episode is over, which who is killed does not live to see; where a delivered fact was forgotten
+            // early, another of its number cannot be told from a copy; where one was dropped, its place is closed for the other.
             owed.retain(|number, _| self.is_only_one(*number, index));
         }
         tally.owed += owed.len() as u64;
@@ -145,9 +151,9 @@ impl World {
                 {
                     continue;
                 }
-                if let Some((end, _)) = this.ended {
+                if let Some((end, how)) = this.ended {
                     // What was under way when it was ended by its own side is nobody's loss.
-                    let margin = Duration::from_secs(12);
+                    let margin = self.under_way(sub, how);
                     let arrived = arrivals.get(number);
                     if arrived.is_none_or(|arrived| arrived.saturating_add(margin) > end)
                         || this.was_stalled
@@ -161,6 +167,26 @@ impl World {
         owed
     }
 
+    /// How long after its arrival a fact may be neither in the stream nor told of.
+    fn under_way(&self, sub: usize, how: End) -> Duration {
+        let plan = &self.plan.nodes[self.nodes[self.node_of(sub)].plan];
+        let bounded = plan.lanes < 64
+            || plan.dedup_entries < 1024
+            || plan.held_bytes < 1 << 20
+            || plan.order_max_buffer < 64;
+        // Behind what it waits for in its order.
+        let mut margin = Duration::from_secs(4);
+        if plan.asks.is_some() {
+            // Its question is open, or that of what it waits for.
+            margin += ANSWER_TIMEOUT;
+        }
+        if how == End::Crash && (bounded || plan.asks.is_some() || self.walls_differ()) {
+            // It is counted in an episode which is not over.
+            margin += LONGEST;
+        }
+        margin
+    }
+
     /// The windows in which something may be missing, in true milliseconds since the start, as wide as the node's walls may have meant them.
     fn windows(&self, sub: usize, sorted: &Sorted<'_>) -> Vec<(i64, i64)> {
         let life = &self.truth.lives[self.subs[sub].life];
@@ -170,16 +196,29 @@ impl World {
             let (from, to) = (clock.meant(from, at).0, clock.meant(to, at).1);
             (from.saturating_sub(transit), to.saturating_add(2))
         };
-        let notices = sorted.notices.iter();
-        notices
-            .filter_map(|(_, at, notice)| match notice {
-                Notice::Gap { from, to, .. } => Some(window(*at, *from, *to)),
+        let mut windows = Vec::new();
+        let mut interrupted = None;
+        for (_, at, notice) in &sorted.notices {
+            match notice {
+                Notice::Interrupted { from, .. } => interrupted = Some((*at, *from)),
+                Notice::Resumed { .. } => interrupted = None,
+                Notice::Gap {
+                    from, to, reason, ..
+                } => {
+                    windows.push(window(*at, *from, *to));
+                    if matches!(reason, GapReason::Lost | GapReason::Expired) {
+                        interrupted = None;
+                    }
+                }
                 Notice::Lagged {
                     notices, from, to, ..
-                } if *notices > 0 => Some(window(*at, *from, *to)),
-                _ => None,
-            })
-            .collect()
+                } if *notices > 0 => windows.push(window(*at, *from, *to)),
+                _ => {}
+            }
+        }
+        // One that is not over says that what is missing since it began is not decided. Whether it should be over is another rule.
+        windows.extend(interrupted.map(|(at, from)| (window(at, from, from).0, i64::MAX)));
+        windows
     }
 
     /// What a station admitted while it held a subscription was written to its link, or it said how much was not.
