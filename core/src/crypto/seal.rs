@@ -11,7 +11,8 @@ use core::fmt;
 use chacha20poly1305::aead::AeadInOut;
 use chacha20poly1305::{ChaCha20Poly1305, KeyInit};
 use hkdf::Hkdf;
-use sha2::{Digest, Sha256, Sha384};
+use sha2::Sha384;
+use sha2::block_api::compress256;
 use zeroize::Zeroize;
 
 use super::SignError;
@@ -109,40 +110,45 @@ impl Place<'_> {
 
     /// Fresh bytes alone would do; with the numbers mixed in, a machine that was put back to an earlier state, and draws the same bytes
     /// again, still makes another nonce for another publication.
-    fn nonce(&self, entropy: &[u8; 32]) -> [u8; 12] {
-        let digest: [u8; 32] = Sha256::new()
-            .chain_update(entropy)
-            .chain_update(self.epoch_number().to_be_bytes())
-            .chain_update(self.seq.to_be_bytes())
-            .chain_update(self.published_at.as_millis().to_be_bytes())
-            .finalize()
-            .into();
-        let [
-            nonce @ ..,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-        ] = digest;
-        nonce
+    ///
+    /// The 56 bytes that are hashed, and SHA-256's padding of as many.
+    fn nonce_blocks(&self, entropy: &[u8; 32]) -> [[u8; 64]; 2] {
+        let mut blocks = [[0; 64]; 2];
+        let [text, end] = &mut blocks;
+        text[..32].copy_from_slice(entropy);
+        let published_at = self.published_at.as_millis();
+        let numbers = [self.epoch_number(), self.seq, published_at];
+        for (place, number) in text[32..].chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_be_bytes());
+        }
+        text[56] = 0x80;
+        end[56..].copy_from_slice(&(56 * u64::from(u8::BITS)).to_be_bytes());
+        blocks
     }
 }
+
+/// The first bytes of the hash of these blocks.
+fn nonce(blocks: &[[u8; 64]; 2]) -> [u8; 12] {
+    let mut state = SHA256_START;
+    compress256(&mut state, blocks);
+    let mut nonce = [0; 12];
+    for (place, word) in nonce.chunks_exact_mut(4).zip(state) {
+        place.copy_from_slice(&word.to_be_bytes());
+    }
+    nonce
+}
+
+/// The words SHA-256 begins with (FIPS 180-4, 5.3.3).
+const SHA256_START: [u32; 8] = [
+    0x6a09_e667,
+    0xbb67_ae85,
+    0x3c6e_f372,
+    0xa54f_f53a,
+    0x510e_527f,
+    0x9b05_688c,
+    0x1f83_d9ab,
+    0x5be0_cd19,
+];
 
 /// What one publisher's payloads are sealed under in one key period. Wiped when dropped; shows only its name.
 pub struct Subkey([u8; 32]);
@@ -174,9 +180,11 @@ impl Subkey {
         entropy: &[u8; 32],
         text: &mut [u8],
     ) -> Result<([u8; 12], [u8; SEAL_TAG]), SealError> {
+        // What is written in small pieces is read in large ones later: not at once, or the processor waits.
+        let blocks = place.nonce_blocks(entropy);
         let mut buffer = [0; MAX_AAD];
         let aad = aad(place, &mut buffer).ok_or(SealError::TooLong)?;
-        let nonce = place.nonce(entropy);
+        let nonce = nonce(&blocks);
         let sealed = self
             .cipher()
             .encrypt_inout_detached(&nonce.into(), aad, text.into());

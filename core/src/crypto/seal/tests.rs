@@ -4,6 +4,7 @@ use std::vec;
 use std::vec::Vec;
 
 use proptest::prelude::*;
+use sha2::{Digest, Sha256};
 
 use super::*;
 
@@ -117,9 +118,30 @@ fn what_does_not_open_stays_as_it_was() {
     }
 }
 
+fn nonce_of(place: &Place<'_>, entropy: &[u8; 32]) -> [u8; 12] {
+    nonce(&place.nonce_blocks(entropy))
+}
+
+#[test]
+fn the_nonce_is_the_beginning_of_the_hash_of_entropy_and_numbers() {
+    for n in 0..20_u64 {
+        let mut place = place("a");
+        place.epoch = (n % 3 > 0).then_some(n << 40);
+        (place.seq, place.published_at) = (u64::MAX / (n + 1), WallMs::new(n * n));
+        let entropy = [n as u8 * 11; 32];
+        let hash = Sha256::new()
+            .chain_update(entropy)
+            .chain_update(place.epoch.unwrap_or(0).to_be_bytes())
+            .chain_update(place.seq.to_be_bytes())
+            .chain_update(place.published_at.as_millis().to_be_bytes())
+            .finalize();
+        assert_eq!(nonce_of(&place, &entropy), hash[..12]);
+    }
+}
+
 #[test]
 fn the_same_entropy_twice_makes_two_nonces_for_two_numbers() {
-    let first = place("a").nonce(&[7; 32]);
+    let first = nonce_of(&place("a"), &[7; 32]);
     for other in [
         Place {
             epoch: Some(4),
@@ -138,9 +160,9 @@ fn the_same_entropy_twice_makes_two_nonces_for_two_numbers() {
             ..place("a")
         },
     ] {
-        assert_ne!(other.nonce(&[7; 32]), first, "{other:?}");
+        assert_ne!(nonce_of(&other, &[7; 32]), first, "{other:?}");
     }
-    assert_ne!(place("a").nonce(&[8; 32]), first);
+    assert_ne!(nonce_of(&place("a"), &[8; 32]), first);
 }
 
 #[test]
