@@ -39,10 +39,11 @@ impl Clock {
         Now::new(mono, self.wall(truth))
     }
 
-    /// What its wall shows.
-    fn wall(&self, truth: Instant) -> WallMs {
-        let (_, ahead) = self.walls[self.walls.len() - 1];
-        shown(truth, ahead)
+    /// What its wall shows, or showed.
+    pub(super) fn wall(&self, truth: Instant) -> WallMs {
+        let mut before = self.walls.iter().rev();
+        let found = before.find(|(since, _)| *since <= truth);
+        shown(truth, found.map_or(0, |(_, ahead)| *ahead))
     }
 
     /// When its monotonic clock shows `mono`.

@@ -21,8 +21,8 @@ mod net;
 mod plan;
 mod populate;
 mod report;
-mod said;
 mod sabotage;
+mod said;
 mod shrink;
 mod tap;
 mod trace;
@@ -94,6 +94,13 @@ pub fn run(seed: u64, options: &Options) -> Outcomes {
         lines: world.trace.lines,
         acts,
     }
+}
+
+/// What was drawn from a seed, in one number: whether it still stands for the run it stood for.
+pub fn drawn(seed: u64) -> u64 {
+    let mut hash = hash::Hash::default();
+    hash.bytes(alloc::format!("{:?}", plan::Plan::draw(seed)).as_bytes());
+    hash.value() as u64
 }
 
 /// A keyed hash in place of signatures. Anyone can forge it: for simulations alone.

@@ -85,7 +85,10 @@ impl World {
                     .get(&(key, topic))
                     .is_some_and(|best| *best > (epoch, seq))
             {
-                let came = arrivals.get(number).is_some_and(|came| *came > this.born);
+                // What is not live when it comes is not looked at where something newer was delivered, and so not counted.
+                let came = arrivals
+                    .get(number)
+                    .is_some_and(|came| *came > this.born && self.is_live(sub, *number, *came));
                 superseded += u64::from(came);
                 continue;
             }
@@ -165,6 +168,16 @@ impl World {
             }
         }
         owed
+    }
+
+    /// Whether a publication is live at that time by the wall of a subscription's node.
+    fn is_live(&self, sub: usize, number: u32, at: Instant) -> bool {
+        let wall = self.net.hosts[self.truth.lives[self.subs[sub].life].host]
+            .clock
+            .wall(at);
+        self.truth.made[number as usize].fact.is_some_and(|fact| {
+            crate::wire::freshness(fact.published_at, fact.expires_at, wall).is_ok()
+        })
     }
 
     /// How long after its arrival a fact may be neither in the stream nor told of.
