@@ -35,7 +35,7 @@ pub struct Delivery {
 }
 
 /// Where `inner` lies in `outer`; both are views of one buffer.
-fn range_in(outer: &[u8], inner: &[u8]) -> Range<u32> {
+pub(crate) fn range_in(outer: &[u8], inner: &[u8]) -> Range<u32> {
     let start = (inner.as_ptr() as usize).wrapping_sub(outer.as_ptr() as usize) as u32;
     start..start + inner.len() as u32
 }

@@ -19,7 +19,7 @@ use super::timers::Timer;
 use super::{Client, LaneId, TopicId};
 use crate::code::UnopenedReason;
 use crate::delivery::Delivery;
-use crate::inbound::lane::{Folded, Lane, LaneConfig, LaneItem, Resting, Slot};
+use crate::inbound::lane::{Folded, Lane, LaneConfig, LaneItem, Offer, Slot};
 use crate::notice::{Item, Notice, Numbering};
 use crate::table::TableKey;
 use crate::time::{Instant, Now};
@@ -199,10 +199,10 @@ impl LaneSlot {
         }
     }
 
-    /// As `Lane::is_told`. Of a folded lane's numbers nothing is missing.
+    /// As `Lane::is_told`.
     pub(super) fn is_told(&self, epoch: u64, seq: u64) -> bool {
         match &self.kept {
-            Kept::Folded(folded) => folded.covers(epoch, seq),
+            Kept::Folded(folded) => folded.is_told(epoch, seq),
             Kept::Whole(work) => work.lane.is_told(epoch, seq),
         }
     }
@@ -212,6 +212,15 @@ impl LaneSlot {
         match &self.kept {
             Kept::Folded(folded) => [Some(folded.edge()), None],
             Kept::Whole(work) => work.lane.edges(),
+        }
+    }
+
+    /// As `Folded::follow`; `false` where it is not folded.
+    #[inline]
+    pub(super) fn follow(&mut self, now: Instant, offer: &Offer) -> bool {
+        match &mut self.kept {
+            Kept::Folded(folded) => folded.follow(now, offer),
+            Kept::Whole(_) => false,
         }
     }
 
@@ -410,9 +419,7 @@ impl Client {
         near: Option<LaneId>,
         epoch: u64,
     ) -> Option<LaneId> {
-        let is_it = |id: &LaneId| self.lanes.get(*id).is_some_and(|slot| slot.is(&key));
-        let known = near.filter(is_it);
-        if let Some(id) = known.or_else(|| self.lanes.find(&key)) {
+        if let Some(id) = self.lanes.find_near(&key, near) {
             self.unfold(now, id);
             self.hold_lane(now, id);
             return Some(id);
@@ -589,32 +596,6 @@ impl Client {
             && let Some((topic, _)) = self.topics.at(slot.topic())
         {
             self.leave_topic(topic);
-        }
-    }
-
-    /// Forgets every lane and every record of a subscription that is gone.
-    pub(super) fn forget_lanes(&mut self, id: SubscriptionId) {
-        let of_it = self.lanes.iter().filter(|(_, slot)| slot.is_of(id));
-        let lanes: Vec<LaneId> = of_it.map(|(lane, _)| lane).collect();
-        for lane in lanes {
-            self.remove_lane(lane);
-        }
-        let mut gone = Vec::new();
-        let of_it = |key: &LaneKey, _: &mut Resting| {
-            let keep = key.subscription != id;
-            if !keep {
-                gone.push(key.topic);
-            }
-            keep
-        };
-        let (mut hand, mut of_it) = (0, of_it);
-        // A round in which entries go may pass over some: again, until one finds none.
-        while self.resting.sweep(&mut hand, usize::MAX, &mut of_it) > 0 {}
-        for topic in gone {
-            self.leave_topic(topic);
-        }
-        for (_, topic) in self.topics.iter_mut() {
-            topic.subscriptions.retain(|other| *other != id);
         }
     }
 }

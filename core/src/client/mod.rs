@@ -5,6 +5,7 @@
 //! timers, wall for the life of publications and for times people read. Bounded by: [`crate::ClientLimits`]; [`Client::memory`] shows
 //! every table.
 
+mod admit;
 mod asked;
 mod carriers;
 mod commit;
@@ -36,7 +37,7 @@ use self::pool::{Dialled, NodeSide};
 use self::publish::Outgoing;
 use self::publisher::OpenPublisher;
 use self::questions::Questions;
-use self::receive::Last;
+use self::receive::{Last, Wanted};
 pub use self::request::{Publish, Sources, Subscribe};
 pub use self::status::{ClientStatus, LinkState, LinkStatus, SubscriptionStatus};
 use self::streams::Subscription;
@@ -87,6 +88,8 @@ pub struct Client {
     /// Topics somebody was heard on, by realm and name.
     topics: Arena<TopicId, Topic>,
     topic_index: BTreeMap<RealmId, BTreeMap<String, TopicId>>,
+    /// Where the last publication that somebody wanted says where it belongs.
+    wanted: Wanted,
     lanes: Lanes,
     lanes_hand: usize,
     /// For the next lane that is unfolded.
@@ -156,6 +159,7 @@ impl Client {
             pausing: 0,
             topics: Arena::default(),
             topic_index: BTreeMap::new(),
+            wanted: Wanted::default(),
             lanes: Lanes::new(limits.lanes, &mut tables),
             lanes_hand: 0,
             spare: None,

@@ -1,39 +1,33 @@
 //! A publication on its way in.
 //!
-//! Decides: in this order, the first that stops it: known by its signature, known by its hash, shape, match, life, a source list that refuses the
-//! claimed publisher, signature, room, memory, order. The life of what is known its memory knows. Leaves to others: signatures checked elsewhere
-//! (asked), the order itself (lanes), reading (streams). Believes: the wall for its life. Bounded by: `ClientLimits::{held_bytes, dedup_entries,
-//! lanes}`; what a bound drops is a `Dropped` notice, and its place is closed at once.
+//! Decides: in this order, the first that stops it: known by its signature, shape, match, known by its hash, life, a source list that refuses the
+//! claimed publisher, signature. The life of what is known its memory knows. Leaves to others: signatures checked elsewhere (asked), room, memory
+//! and lanes (admit). Believes: the wall for its life. Bounded by: the publication at hand.
+//!
+//! What no subscription wants is not hashed. Where realm and topic stand as in the publication before, it is hashed before it is read, so that
+//! reading costs a copy nothing: one that is known has its shape, and was wanted.
 
 use alloc::vec::Vec;
 
-use super::lanes::{LaneKey, LaneSlot, NumberingKey};
-use super::streams::Subscription;
+use super::lanes::LaneKey;
 use super::{Client, LaneId, TopicId, Verification, WireId};
-use crate::code::{DiagnosticCode, DropReason, ObjectFault, UnopenedReason};
-use crate::delivery::Delivery;
+use crate::code::ObjectFault;
+use crate::delivery::{Delivery, range_in};
 use crate::error::LinkError;
-use crate::inbound::dedup::{EntryRef, Full, NewEntry, SignatureKey};
-use crate::inbound::lane::{Admit, Offer};
-use crate::notice::Notice;
+use crate::inbound::dedup::{EntryRef, SignatureKey};
 use crate::tags;
 use crate::time::{Now, WallMs};
 use crate::wire::{Event, Object, Publication, SKEW_MS, Via};
 use crate::{LinkId, PublicationHash, SubscriptionId};
 
-/// Remembered publications looked at for one that may be forgotten early.
-const MAKE_ROOM: usize = 4096;
-/// At this fill of the memory, in percent, readers are warned once.
-const WARN_AT: u8 = 80;
-
 /// How a publication came.
 #[derive(Clone, Copy, Debug)]
-struct From {
+pub(super) struct From {
     via: Via,
     /// Whose event it was.
-    wire: WireId,
+    pub(super) wire: WireId,
     /// It belongs to a station's replay.
-    replayed: bool,
+    pub(super) replayed: bool,
 }
 
 /// What is found by looking a publication up.
@@ -51,17 +45,17 @@ struct Seen {
 
 /// Where the last publication of a publisher went, to be looked at first for its next: what is named here is compared before it is believed.
 #[derive(Clone, Copy, Debug)]
-struct Hint {
+pub(super) struct Hint {
     topic: TopicId,
-    tag: u32,
-    lane: LaneId,
+    pub(super) tag: u32,
+    pub(super) lane: LaneId,
 }
 
 /// What is kept of a [`Hint`]: the number of the lane's place, and the tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Last {
-    lane: u32,
-    tag: u32,
+    pub(super) lane: u32,
+    pub(super) tag: u32,
 }
 
 impl Default for Last {
@@ -73,16 +67,47 @@ impl Default for Last {
     }
 }
 
+/// Realm and topic of the last publication that somebody wanted, as they stand in its `tbs`. Forgotten with every subscription.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    at: usize,
+    bytes: Vec<u8>,
+}
+
+impl Wanted {
+    /// Whether the same stand at the same place. Nobody has stopped wanting them since, so it is wanted unless the bytes are others that look like it:
+    /// which costs a hash.
+    #[inline]
+    fn is_place_of(&self, tbs: &[u8]) -> bool {
+        let here = tbs.get(self.at..).unwrap_or_default();
+        !self.bytes.is_empty() && here.starts_with(&self.bytes)
+    }
+
+    /// Keeps those of a publication that is `wanted`.
+    #[cold]
+    fn keep(&mut self, publication: &Publication<'_>, wanted: bool) {
+        self.bytes.clear();
+        if wanted {
+            let tbs = publication.tbs;
+            let at = range_in(tbs, publication.ids[0]).start as usize;
+            let end = range_in(tbs, publication.topic.as_bytes()).end as usize;
+            self.at = at;
+            self.bytes
+                .extend_from_slice(tbs.get(at..end).unwrap_or_default());
+        }
+    }
+}
+
 /// A publication that is new and wanted, with what it is remembered by.
 #[derive(Debug)]
 pub(super) struct Arrived {
     pub(super) delivery: Delivery,
     pub(super) hash: PublicationHash,
     pub(super) signature: SignatureKey,
-    from: From,
+    pub(super) from: From,
     /// Its topic's place, if somebody had been heard on it.
     pub(super) topic: Option<TopicId>,
-    hint: Option<Hint>,
+    pub(super) hint: Option<Hint>,
 }
 
 impl Client {
@@ -123,10 +148,9 @@ impl Client {
         if let Some(fault) = known.and_then(|entry| self.copy(now, entry)) {
             return Err(fault);
         }
-        let hash = PublicationHash::of_tbs(object.tbs);
-        known = known.or_else(|| self.dedup.check(&hash));
-        if let Some(fault) = known.and_then(|entry| self.copy(now, entry)) {
-            return Err(fault);
+        let mut hash = None;
+        if self.wanted.is_place_of(object.tbs) {
+            hash = Some(self.hashed(now, object.tbs, &mut known)?);
         }
         let publication = &Publication::of_object(object, self.profile());
         let publication = publication.as_ref().map_err(|fault| *fault)?;
@@ -145,17 +169,47 @@ impl Client {
             Some(hint) => Some(hint.topic),
             None => self.matching(&publication.realm, publication.topic, &mut readers),
         };
-        let seen = Seen {
-            hash,
-            signature,
-            known: known.is_some(),
-            same_key,
-            hint,
-            topic,
+        let is_wanted = !readers.is_empty();
+        // The guess was wrong, or none was made that would have been right.
+        if hash.is_some() != is_wanted {
+            self.wanted.keep(publication, is_wanted);
+        }
+        let hash = match (is_wanted, hash) {
+            (false, _) => Err(ObjectFault::Unmatched),
+            (true, Some(hash)) => Ok(hash),
+            (true, None) => self.hashed(now, object.tbs, &mut known),
         };
-        let judged = self.judge(now, publication, &seen, from, &mut readers);
+        let judged = hash.and_then(|hash| {
+            let seen = Seen {
+                hash,
+                signature,
+                known: known.is_some(),
+                same_key,
+                hint,
+                topic,
+            };
+            self.judge(now, publication, &seen, from, &mut readers)
+        });
         self.readers = readers;
         judged
+    }
+
+    /// Its hash, unless that is known and says what it is counted as.
+    #[inline]
+    fn hashed(
+        &self,
+        now: Now,
+        tbs: &[u8],
+        known: &mut Option<EntryRef>,
+    ) -> Result<PublicationHash, ObjectFault> {
+        let hash = PublicationHash::of_tbs(tbs);
+        if known.is_none() {
+            *known = self.dedup.check(&hash);
+            if let Some(fault) = known.and_then(|entry| self.copy(now, entry)) {
+                return Err(fault);
+            }
+        }
+        Ok(hash)
     }
 
     fn hint(&self, Last { lane, tag }: Last) -> Option<Hint> {
@@ -197,9 +251,6 @@ impl Client {
         readers: &mut Vec<SubscriptionId>,
     ) -> Result<(), ObjectFault> {
         let Seen { topic, .. } = *seen;
-        if readers.is_empty() {
-            return Err(ObjectFault::Unmatched);
-        }
         // What is over stops here when it is known or its place is told of; else it is verified, so that it can be reported.
         let life = publication.freshness(now.wall).map_err(|(fault, _)| fault);
         let life = self.is_alive(life, publication.expires_at()).err();
@@ -264,7 +315,11 @@ impl Client {
     }
 
     /// A life that was over stays over when the wall steps back: a copy of what was forgotten is not new.
-    fn is_alive(&self, life: Result<(), ObjectFault>, until: WallMs) -> Result<(), ObjectFault> {
+    pub(super) fn is_alive(
+        &self,
+        life: Result<(), ObjectFault>,
+        until: WallMs,
+    ) -> Result<(), ObjectFault> {
         life?;
         let known = self.dedup.reaches(until);
         known.then_some(()).ok_or(ObjectFault::Expired)
@@ -288,7 +343,7 @@ impl Client {
         })
     }
 
-    fn is_told(&self, key: &LaneKey, epoch: u64, seq: u64) -> bool {
+    pub(super) fn is_told(&self, key: &LaneKey, epoch: u64, seq: u64) -> bool {
         let lane = self.lanes.find(key);
         match lane.and_then(|lane| self.lanes.get(lane)) {
             Some(slot) => slot.is_told(epoch, seq),
@@ -296,304 +351,6 @@ impl Client {
                 .resting
                 .get(key)
                 .is_some_and(|rest| rest.covers(epoch, seq)),
-        }
-    }
-
-    /// A verified, matching, unseen publication that somebody wants.
-    pub(super) fn take(&mut self, now: Now, arrived: &Arrived, readers: &[SubscriptionId]) {
-        let delivery = &arrived.delivery;
-        let one;
-        let readers = if delivery.anycast() {
-            one = self.one_reader(arrived.from.wire, readers);
-            one.as_slice()
-        } else {
-            readers
-        };
-        let topic = self.enter_topic(arrived.topic, delivery);
-        let life = delivery.freshness(now.wall);
-        if let Err(fault) = self.is_alive(life, delivery.expires_at()) {
-            self.faults.add(fault);
-            // Where it was told what became of its place, it is not missing.
-            let (publisher, epoch, seq) = (
-                delivery.publisher(),
-                delivery.epoch().unwrap_or(0),
-                delivery.seq(),
-            );
-            let mut missing = readers.to_vec();
-            missing.retain(|subscription| {
-                let key = LaneKey {
-                    publisher,
-                    topic,
-                    subscription: *subscription,
-                };
-                delivery.anycast() || !self.is_told(&key, epoch, seq)
-            });
-            self.drop_fact(now, delivery, topic, &missing, DropReason::OutOfDate);
-        } else {
-            self.remember(now, arrived, topic, readers);
-        }
-        self.leave_topic(topic);
-    }
-
-    fn remember(
-        &mut self,
-        now: Now,
-        arrived: &Arrived,
-        topic: TopicId,
-        readers: &[SubscriptionId],
-    ) {
-        let Arrived {
-            delivery,
-            hash,
-            from,
-            ..
-        } = arrived;
-        let hint = arrived.hint;
-        let epoch = delivery.epoch().unwrap_or(0);
-        let numbering = NumberingKey {
-            publisher: delivery.publisher(),
-            topic,
-            epoch,
-        };
-        let seq = delivery.seq();
-        let until = delivery.expires_at();
-        // An anycast has no place in any lane, so nothing but its entry remembers it: that is never given up early.
-        let tag = match delivery.anycast() {
-            true => tags::NONE,
-            false => {
-                let hint = hint.map_or(tags::NONE, |hint| hint.tag);
-                self.tags.tag_again(now, hint, numbering, until)
-            }
-        };
-        let copy_possible = self.tags.may_be_copy(tag, seq);
-        let entry = NewEntry {
-            id: hash,
-            signature: arrived.signature,
-            until,
-            tag,
-            seq,
-        };
-        if let Err(full) = self.dedup.commit_new(now, entry) {
-            self.forget_decided(now, full, entry.signature);
-            if self.dedup.commit_new(now, entry).is_err() {
-                return self.drop_fact(now, delivery, topic, readers, DropReason::DedupFull);
-            }
-        }
-        self.published = self.published.max(delivery.published_at());
-        self.warn_when_nearly_full();
-        self.arm_sweep(now);
-        if delivery.sealed_under.is_some() {
-            let reason = UnopenedReason::NoGroup.text();
-            self.report(DiagnosticCode::EventUnopened, None, reason);
-        }
-        let offer = Offer {
-            epoch,
-            seq,
-            until,
-            replayed: from.replayed,
-            anycast: delivery.anycast(),
-            copy_possible,
-        };
-        let publisher = numbering.publisher;
-        let (mut lane, mut taken) = (hint.map(|hint| hint.lane), false);
-        for subscription in readers {
-            let key = LaneKey {
-                publisher,
-                topic,
-                subscription: *subscription,
-            };
-            taken |= self.offer(now, &key, &mut lane, &offer, delivery);
-        }
-        if !taken {
-            // Nobody has it: a later copy gets another chance.
-            self.dedup.forget(hash);
-        }
-        let last = hint.map(|hint| (hint.lane, hint.tag));
-        if let Some(lane) = lane
-            && last != Some((lane, tag))
-            && !offer.anycast
-            && let Some(kept) = self.publishers.kept_mut(&publisher)
-        {
-            let lane = lane.index;
-            *kept = Last { lane, tag };
-        }
-    }
-
-    /// Offers a fact to one subscription, whose lane may be `near`, and is left there. Answers whether its place there is taken, by it or by another.
-    fn offer(
-        &mut self,
-        now: Now,
-        key: &LaneKey,
-        near: &mut Option<LaneId>,
-        offer: &Offer,
-        delivery: &Delivery,
-    ) -> bool {
-        let LaneKey {
-            publisher,
-            subscription,
-            ..
-        } = *key;
-        let found = self.subscriptions.get(subscription);
-        if found.is_none_or(Subscription::is_ended) {
-            return false;
-        }
-        let bytes = delivery.bytes().len();
-        let held = self.waiting_bytes.get(&publisher).copied().unwrap_or(0);
-        if held.saturating_add(bytes) > self.config.limits.held_bytes / 4 || !self.make_bytes(bytes)
-        {
-            let told = !offer.anycast && self.close_place(now, *key, offer.epoch, offer.seq);
-            if !told {
-                self.dropped(now, subscription, DropReason::BytesFull, &publisher);
-            }
-            return false;
-        }
-        let Some(lane) = self.lane_for(now, *key, *near, offer.epoch) else {
-            self.dropped(now, subscription, DropReason::LanesFull, &publisher);
-            return false;
-        };
-        *near = Some(lane);
-        let Some(work) = self.lanes.get_mut(lane).and_then(LaneSlot::work) else {
-            return false;
-        };
-        let taken = match work.lane.offer(now, *offer, delivery.clone()) {
-            Admit::Taken => {
-                work.held_bytes += bytes;
-                self.held_bytes += bytes;
-                true
-            }
-            Admit::Superseded(_) => {
-                self.faults.add(ObjectFault::Superseded);
-                true
-            }
-            Admit::Duplicate(_) => {
-                self.faults.add(ObjectFault::Duplicate);
-                true
-            }
-            // Its notice comes from the lane.
-            Admit::Conflict(_) => true,
-            // A pausing stream that is full stands before this lane: no more is read from its links, and what a timeout brought is counted.
-            Admit::Busy(_) => {
-                let told = !offer.anycast && work.lane.give_up(now, offer.epoch, offer.seq);
-                if !told {
-                    self.dropped(now, subscription, DropReason::BytesFull, &publisher);
-                }
-                false
-            }
-        };
-        self.touch(lane);
-        taken
-    }
-
-    /// Room for so many bytes more, if need be at the cost of the fullest stream: a reader that is slow pays for it, not the others.
-    pub(super) fn make_bytes(&mut self, bytes: usize) -> bool {
-        let limit = self.config.limits.held_bytes;
-        while self.held_bytes.saturating_add(bytes) > limit {
-            if !self.collapse_fullest() {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// A verified fact is dropped: its readers are told, and nothing waits for it.
-    fn drop_fact(
-        &mut self,
-        now: Now,
-        delivery: &Delivery,
-        topic: TopicId,
-        readers: &[SubscriptionId],
-        reason: DropReason,
-    ) {
-        let publisher = delivery.publisher();
-        for subscription in readers {
-            let key = LaneKey {
-                publisher,
-                topic,
-                subscription: *subscription,
-            };
-            let (epoch, seq) = (delivery.epoch().unwrap_or(0), delivery.seq());
-            let told = !delivery.anycast() && self.close_place(now, key, epoch, seq);
-            if !told {
-                self.dropped(now, *subscription, reason, &publisher);
-            }
-        }
-    }
-
-    /// Passes over the place of a fact that is dropped. Answers whether a `Skipped` speaks of it, so that no `Dropped` has to: where a full
-    /// stream stands before the lane, which has no room to remember the place.
-    fn close_place(&mut self, now: Now, key: LaneKey, epoch: u64, seq: u64) -> bool {
-        let Some(lane) = self.lanes.find(&key) else {
-            return false;
-        };
-        self.unfold(now, lane);
-        let Some(work) = self.lanes.get_mut(lane).and_then(LaneSlot::work) else {
-            return false;
-        };
-        // An epoch that cannot begin before something is read has no places yet: it may skip this one when it does.
-        let told = !work.lane.close(now, epoch, seq) && work.lane.give_up(now, epoch, seq);
-        self.touch(lane);
-        told
-    }
-
-    /// Forgets publications whose place every lane that matched has decided.
-    fn forget_decided(&mut self, now: Now, full: Full, signature: SignatureKey) {
-        let Self {
-            subscriptions,
-            dedup,
-            tags,
-            topics,
-            lanes,
-            resting,
-            ..
-        } = self;
-        dedup.make_room(now, full, signature, MAKE_ROOM, |tag, seq| {
-            tags.give_up(tag, seq, |numbering, ()| {
-                let Some(topic) = topics.get(numbering.topic) else {
-                    return false;
-                };
-                topic.subscriptions.iter().all(|subscription| {
-                    let key = LaneKey {
-                        publisher: numbering.publisher,
-                        topic: numbering.topic,
-                        subscription: *subscription,
-                    };
-                    let found = subscriptions.get(*subscription);
-                    if !found.is_some_and(|found| found.admits(&numbering.publisher)) {
-                        return true;
-                    }
-                    match lanes.find(&key).and_then(|lane| lanes.get(lane)) {
-                        Some(slot) => slot.covers(numbering.epoch, seq),
-                        // A subscription without a lane was not offered it: it would be new there.
-                        None => resting
-                            .get(&key)
-                            .is_some_and(|rest| rest.covers(numbering.epoch, seq)),
-                    }
-                })
-            })
-        });
-    }
-
-    fn warn_when_nearly_full(&mut self) {
-        let (held, capacity) = (self.dedup.len() as u64, self.dedup.capacity() as u64);
-        if !self.dedup_warned && held * 100 < capacity * u64::from(WARN_AT) {
-            return;
-        }
-        let fill = self.dedup.fill();
-        if fill < WARN_AT {
-            self.dedup_warned &= fill >= WARN_AT / 2;
-            return;
-        }
-        if !core::mem::replace(&mut self.dedup_warned, true) {
-            let all: Vec<SubscriptionId> = self.subscriptions.iter().map(|(id, _)| id).collect();
-            for id in all {
-                self.notify(
-                    id,
-                    Notice::Warning {
-                        table: "dedup",
-                        fill,
-                    },
-                );
-            }
         }
     }
 }

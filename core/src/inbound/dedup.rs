@@ -245,6 +245,7 @@ where
     }
 
     /// [`commit`](Self::commit) of a publication that was looked up since anything was remembered, and is not known.
+    #[cfg(feature = "alloc")]
     pub(crate) fn commit_new(&mut self, now: Now, new: NewEntry<'_>) -> Result<EntryRef, Full> {
         let hashes = self.reach([prefix(new.id), new.signature.0]);
         self.add(now, new, hashes)

@@ -245,6 +245,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
     }
 
     /// What became of the number was told, so that nobody misses what comes under it.
+    #[cfg(feature = "alloc")]
     pub(crate) fn is_told(&self, epoch: u64, seq: u64) -> bool {
         let epoch = self.epoch_of(epoch, seq);
         match self.config.mode {

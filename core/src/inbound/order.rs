@@ -344,10 +344,13 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         self.has_begun && seq <= self.edge
     }
 
-    /// What became of the number was told: it was delivered, skipped or closed. What lies below where the order was joined was not.
+    /// What became of the number was told: it was delivered, skipped or closed. What is missing below where the order was joined was not.
+    #[cfg(feature = "alloc")]
     pub(crate) fn is_told(&self, seq: u64) -> bool {
-        let joined = self.aside.get().map_or(0, |rare| rare.joined);
-        self.is_covered(seq) && seq >= joined
+        let joined = self.aside.get().filter(|rare| seq < rare.joined);
+        let came =
+            joined.is_none_or(|rare| seq >= rare.missing.floor() && !rare.missing.contains(seq));
+        self.is_covered(seq) && came
     }
 
     /// Numbers that wait behind a gap or in the first hold, closed places included.
@@ -406,7 +409,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         let capacity = self.aside.get().map(|rare| rare.queue.capacity());
         let grown = || config.max_held.max(1).saturating_add(1);
         self.configure(capacity.unwrap_or_else(grown), config);
-        self.go_on(0, 0, Ranges::new(0), None);
+        self.go_on(0, 0, (0, false), None);
         self.has_begun = false;
         self.clock = Instant::ORIGIN;
         self.place = 0;
@@ -422,12 +425,26 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         &mut self,
         epoch: u64,
         edge: u64,
-        missing: Ranges<MISSING>,
+        (begins, joined): (u64, bool),
         vouched: Option<u64>,
     ) {
         (self.epoch, self.has_begun, self.edge) = (epoch, true, edge);
         (self.has_vouched, self.vouched) = (vouched.is_some(), vouched.unwrap_or(0));
-        self.set_missing(missing);
+        match joined {
+            true => self.join_at(begins),
+            false => self.set_missing(Ranges::new(begins)),
+        }
+    }
+
+    /// Where what it knows begins, if nothing is missing from there on, and whether it was joined there. `None` when something is.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn knows_from(&self) -> Option<(u64, bool)> {
+        let joined = self.aside.get().map_or(0, |rare| rare.joined);
+        match (self.missing(), self.floor()) {
+            ([], floor) if floor <= 1 || joined == 0 => Some((floor, false)),
+            ([(1, last)], 1) if *last < joined => Some((last + 1, true)),
+            _ => None,
+        }
     }
 
     /// What is missing of the numbers up to the edge, from `floor` on, lowest first.

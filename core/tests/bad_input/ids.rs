@@ -181,3 +181,33 @@ fn events_after_an_unsubscribe_are_dropped_and_the_link_lives() {
     assert_eq!(words(&items(&mut client, stream)), ["ended"]);
     assert!(closed(&mut client).is_empty());
 }
+
+#[test]
+fn what_nobody_wants_any_more_is_not_looked_up_by_its_hash() {
+    let mut client = common_client();
+    let mut far = Far::answer(&mut client, at(0), signer(100), StationRef(0));
+    let mut streams = Vec::new();
+    for (id, topic) in [(1, TOPIC), (2, "weather/other")] {
+        let request = Subscribe::new(realm(), topic, Sources::Open);
+        streams.push(client.subscribe(at(0), request).expect("accepted here"));
+        far.accept(&mut client, at(0), id);
+    }
+    let object = Fact::numbered(1).sign(&signer(7));
+    // The last bytes are its signature's.
+    let mut resigned = object.clone();
+    *resigned.last_mut().expect("it is not empty") ^= 1;
+    for (id, offset, object) in [(1, 1, &object), (2, 1, &resigned)] {
+        let taken = far.event(&mut client, at(1), id, offset, object);
+        assert_eq!(taken, Ok(Intake::Open));
+    }
+    assert_eq!(words(&items(&mut client, streams[0])), ["1"]);
+    assert_eq!(client.status().faults.of(ObjectFault::Duplicate), 1);
+    client.unsubscribe(at(1), streams[0]).expect("it lives");
+    for offset in [2, 3] {
+        let taken = far.event(&mut client, at(2), 2, offset, &resigned);
+        assert_eq!(taken, Ok(Intake::Open));
+    }
+    let faults = client.status().faults;
+    assert_eq!(faults.of(ObjectFault::Duplicate), 1);
+    assert_eq!(faults.of(ObjectFault::Unmatched), 2);
+}

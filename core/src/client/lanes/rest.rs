@@ -1,13 +1,15 @@
-//! Lanes nobody spoke on for ten minutes, and what is kept of them.
+//! Lanes nobody spoke on for ten minutes, and what is kept of them; and how those of a subscription go.
 //!
 //! Decides: when a lane goes, and when its record does. Leaves to others: what a record says (the lane machine). Believes: mono, and both
 //! clocks for when a record is forgotten. Bounded by: `ClientLimits::resting_lanes`, and what a sweep may look at.
 
 use alloc::vec::Vec;
 
-use super::{Kept, LaneSlot};
+use super::{Kept, LaneKey, LaneSlot};
 use crate::SubscriptionId;
+use crate::client::receive::Wanted;
 use crate::client::{Client, LaneId};
+use crate::inbound::lane::Resting;
 use crate::time::Now;
 
 impl Client {
@@ -77,5 +79,32 @@ impl Client {
         if let Some(found) = self.subscriptions.get_mut(id) {
             found.forgot = Some(self.now.wall);
         }
+    }
+
+    /// Forgets every lane and every record of a subscription that is gone.
+    pub(in crate::client) fn forget_lanes(&mut self, id: SubscriptionId) {
+        let of_it = self.lanes.iter().filter(|(_, slot)| slot.is_of(id));
+        let lanes: Vec<LaneId> = of_it.map(|(lane, _)| lane).collect();
+        for lane in lanes {
+            self.remove_lane(lane);
+        }
+        let mut gone = Vec::new();
+        let of_it = |key: &LaneKey, _: &mut Resting| {
+            let keep = key.subscription != id;
+            if !keep {
+                gone.push(key.topic);
+            }
+            keep
+        };
+        let (mut hand, mut of_it) = (0, of_it);
+        // A round in which entries go may pass over some: again, until one finds none.
+        while self.resting.sweep(&mut hand, usize::MAX, &mut of_it) > 0 {}
+        for topic in gone {
+            self.leave_topic(topic);
+        }
+        for (_, topic) in self.topics.iter_mut() {
+            topic.subscriptions.retain(|other| *other != id);
+        }
+        self.wanted = Wanted::default();
     }
 }

@@ -47,6 +47,17 @@ impl Lanes {
         slot(number).map(|(id, _)| id)
     }
 
+    /// The lane of a key, which `near` may be.
+    #[inline]
+    pub(in crate::client) fn find_near(
+        &self,
+        key: &LaneKey,
+        near: Option<LaneId>,
+    ) -> Option<LaneId> {
+        let is_it = |id: &LaneId| self.get(*id).is_some_and(|slot| slot.is(key));
+        near.filter(is_it).or_else(|| self.find(key))
+    }
+
     /// The lane with this number, if there is one.
     #[inline]
     pub(in crate::client) fn at(&self, number: u32) -> Option<(LaneId, &LaneSlot)> {

@@ -5,18 +5,30 @@
 
 use core::num::NonZeroU64;
 
-use super::{Followed, Guess, Lane, LaneConfig, Latest, Mode, Pair, REST_AFTER, Slot, Still};
-use crate::inbound::ranges::Ranges;
+use super::{
+    Followed, Guess, Lane, LaneConfig, Latest, Mode, Offer, Pair, REST_AFTER, Slot, Still,
+};
 use crate::time::{Instant, WallMs};
 
-/// All that a lane knows which follows one epoch, misses nothing and has nothing to hand out.
+/// What stands in the low bits of [`Folded::until`].
+const FLAGS: u32 = 4;
+/// Not all of it was replayed.
+const COUNTED: u64 = 1;
+const SPARSE: u64 = 2;
+/// It has an order, in which a fact that is not newer than all before may matter.
+const ORDERED: u64 = 4;
+/// All before where its knowledge begins is missing: it was joined there.
+const JOINED: u64 = 8;
+
+/// All that a lane knows which follows one epoch, misses nothing since it was joined and has nothing to hand out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Folded {
     /// One more than the epoch.
     epoch: NonZeroU64,
+    /// Below the greatest number there is.
     edge: u64,
     heard: Instant,
-    /// Until when what it delivered lives, wall ms times four; two more where it is sparse, one more where not all of it was replayed.
+    /// Until when what it delivered lives, wall ms, above the flags.
     until: u64,
     /// How far below what follows the edge knowledge begins.
     known: u32,
@@ -36,9 +48,38 @@ impl Folded {
         epoch == self.epoch() && seq <= self.edge
     }
 
+    /// As `Lane::is_told`.
+    pub(crate) fn is_told(&self, epoch: u64, seq: u64) -> bool {
+        self.covers(epoch, seq) && (self.until & JOINED == 0 || seq >= self.begins())
+    }
+
     /// Its epoch and its edge.
     pub(crate) fn edge(&self) -> (u64, u64) {
         (self.epoch(), self.edge)
+    }
+
+    /// Takes the next fact of a lane with an order, as that lane would that hands it out at once. `false`: the lane itself has to judge it,
+    /// nothing has changed.
+    #[inline]
+    pub(crate) fn follow(&mut self, now: Instant, offer: &Offer) -> bool {
+        let next = offer.epoch == self.epoch() && offer.seq == self.edge + 1;
+        let plain = !offer.replayed && !offer.anycast && offer.epoch != 0;
+        // The last number there is has none behind it, by which a fold knows where it is.
+        if !next || !plain || self.until & ORDERED == 0 || offer.seq == u64::MAX {
+            return false;
+        }
+        let (Some(known), Some(vouched), Some(until)) = (
+            self.known.checked_add(1),
+            self.vouched.checked_add(u32::from(self.vouched > 0)),
+            above_flags(offer.until),
+        ) else {
+            return false;
+        };
+        (self.edge, self.known, self.vouched) = (offer.seq, known, vouched);
+        self.heard = self.heard.max(now);
+        let flags = self.until & ((1 << FLAGS) - 1) | COUNTED;
+        self.until = (self.until >> FLAGS << FLAGS).max(until) | flags;
+        true
     }
 
     /// As `Lane::rest_at`.
@@ -50,8 +91,13 @@ impl Folded {
         self.epoch.get() - 1
     }
 
+    /// Where its knowledge begins.
+    fn begins(&self) -> u64 {
+        self.edge + 1 - u64::from(self.known)
+    }
+
     fn guess(&self) -> Guess {
-        let mut guess = Guess::new(self.until & 2 != 0);
+        let mut guess = Guess::new(self.until & SPARSE != 0);
         guess.commit(self.epoch());
         guess
     }
@@ -64,34 +110,38 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         if !calm || self.resync || self.replaced.is_some() {
             return None;
         }
+        let mut flags = 0;
         let (epoch, edge, floor, vouched) = if self.config.mode == Mode::LatestOnly {
             let (epoch, edge) = self.latest.alone(self.heard)?;
             (epoch, edge, edge, None)
         } else {
+            flags |= ORDERED;
             let index = match self.followed {
                 [Some(_), None] => 0,
                 [None, Some(_)] => 1,
                 _ => return None,
             };
             let (followed, order) = (self.followed[index]?, &self.orders[index]);
-            if !order.missing().is_empty() || followed.heard != self.heard {
+            if followed.heard != self.heard {
                 return None;
             }
-            let floor = order.floor();
+            let (floor, joined) = order.knows_from()?;
+            flags |= if joined { JOINED } else { 0 };
             (followed.epoch, order.edge()?, floor, order.vouched())
         };
         let counted = self.pair.is_only(self.heard, epoch, edge)?;
-        let flags = u64::from(self.config.sparse) << 1 | u64::from(counted);
+        flags |= if counted { COUNTED } else { 0 };
+        flags |= if self.config.sparse { SPARSE } else { 0 };
         Some(Folded {
             epoch: NonZeroU64::MIN.checked_add(epoch)?,
             edge,
-            known: below(edge.saturating_add(1), floor)?,
+            known: below(edge.checked_add(1)?, floor)?,
             vouched: match vouched {
                 Some(vouched) => below(edge, vouched)?.checked_add(1)?,
                 None => 0,
             },
             heard: self.heard,
-            until: self.until.as_millis().checked_mul(4)? | flags,
+            until: above_flags(self.until)? | flags,
         })
     }
 
@@ -100,9 +150,9 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         let Folded { edge, heard, .. } = *folded;
         let epoch = folded.epoch();
         self.clock = self.clock.max(heard);
-        (self.heard, self.until) = (heard, WallMs::new(folded.until >> 2));
+        (self.heard, self.until) = (heard, WallMs::new(folded.until >> FLAGS));
         self.guess.commit(epoch);
-        if folded.until & 1 != 0 {
+        if folded.until & COUNTED != 0 {
             self.pair.note(heard, epoch, edge);
         }
         if self.config.mode == Mode::LatestOnly {
@@ -113,7 +163,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         self.orders[0].go_on(
             epoch,
             edge,
-            Ranges::new(edge.saturating_add(1) - u64::from(folded.known)),
+            (folded.begins(), folded.until & JOINED != 0),
             (folded.vouched.checked_sub(1)).map(|below| edge - u64::from(below)),
         );
     }
@@ -142,4 +192,9 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
 /// How far below the edge, if that can be said in 32 bits.
 fn below(edge: u64, seq: u64) -> Option<u32> {
     edge.checked_sub(seq)?.try_into().ok()
+}
+
+/// Wall ms with room for the flags, unless they are too many for that.
+fn above_flags(until: WallMs) -> Option<u64> {
+    until.as_millis().checked_mul(1 << FLAGS)
 }

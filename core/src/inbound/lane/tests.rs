@@ -562,6 +562,31 @@ fn a_place_that_cannot_be_closed_is_told_once_by_giving_it_up() {
 }
 
 #[test]
+fn a_lane_joined_in_the_middle_folds_and_knows_what_it_has_not_delivered() {
+    let mut joined = lane(Mode::Ordered);
+    taken(&mut joined, 0, E1, 7);
+    assert_eq!(tick(&mut joined, 250), "D(e1:7)");
+    let mut folded = joined.fold().expect("all is handed out");
+    assert!(folded.follow(at(251).mono, &fact(E1, 8)));
+    assert!(!folded.follow(at(251).mono, &fact(E1, 10)));
+    joined.renew(joined.config);
+    joined.unfold(&folded);
+    let copy = |seq| Offer {
+        copy_possible: true,
+        ..fact(E1, seq)
+    };
+    for seq in [7, 8] {
+        assert_eq!(joined.offer(at(252), copy(seq), 0), Admit::Duplicate(0));
+    }
+    // The last before it leaves it one range as before, one further down does not.
+    for (seq, folds) in [(6, true), (4, false), (5, true)] {
+        assert_eq!(joined.offer(at(252), copy(seq), 0), Admit::Taken);
+        assert_eq!(drain(&mut joined), format!("D*(e1:{seq})"));
+        assert_eq!(joined.fold().is_some(), folds, "{seq}");
+    }
+}
+
+#[test]
 fn where_there_is_room_not_even_a_conflict_is_busy() {
     let mut lane = lane(Mode::Ordered);
     assert_eq!(lane.offer(at(0), fact(E1, 1), 0), Admit::Taken);

@@ -179,7 +179,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     /// The order starts at `seq`: nothing before it was delivered, so what comes from there is late, never a copy of something forgotten.
     #[cold]
     #[inline(never)]
-    fn join_at(&mut self, seq: u64) {
+    pub(super) fn join_at(&mut self, seq: u64) {
         let mut missing = Ranges::new(seq.min(1));
         missing.insert(1, seq.saturating_sub(1));
         self.set_missing(missing);
