@@ -126,7 +126,7 @@ class Continuity:
                 "level": asked,
                 "floor": asked,
                 "lagging": False,
-                "whole_since": asked[0],
+                "whole_since": self.at,
                 "replay": None,
                 "owes": False,
                 "told": False,

@@ -20,7 +20,8 @@ pub struct ClientLimits {
     pub resting_lanes: usize,
     /// Publications remembered so that each is delivered once. Default 1,048,576; grown as needed; at most 80 bytes each.
     pub dedup_entries: usize,
-    /// Bytes of publications kept in order, holds and streams together. Default 64 MiB; one publisher takes at most a quarter.
+    /// Bytes of publications kept in order, holds and streams together. Default 64 MiB; one publisher takes at most a quarter. Notices are no
+    /// part of it: each takes a place of its stream.
     pub held_bytes: usize,
     /// Items in one stream before `on_full` decides. Default 1024.
     pub queue_capacity: usize,
@@ -93,7 +94,7 @@ impl ClientLimits {
         let items = self
             .queue_capacity
             .saturating_add(self.queue_capacity.max(256));
-        // `held_bytes` counts an item's own weight, and a notice's, when it is in a stream, where it cannot be refused any more.
+        // Each may be a notice.
         let weight = 256 + TOPIC;
         let subscription = sum(&[
             (1, 4096),

@@ -109,7 +109,8 @@ pub enum Notice {
     },
     /// A station carries the subscription again and replayed what was missed.
     Resumed {
-        /// How many publications.
+        /// How many publications the stations replay, as they said when they accepted: one mesh counts once, and what two meshes bring is
+        /// counted by each. It is told before the first of them comes, so what is known already is among them.
         recovered: u64,
     },
     /// What was known of that numbering was given up while it was idle.

@@ -22,9 +22,6 @@ use crate::time::{Instant, Now, WallMs};
 use crate::wire::SKEW_MS;
 use crate::{NodeId, RealmId, SubscriptionId};
 
-/// What an item beside a fact's bytes is taken to weigh.
-const ITEM_BYTES: usize = size_of::<Item>();
-
 impl StreamItem for Item {
     type First = Box<(Numbering, u64)>;
 
@@ -52,13 +49,11 @@ impl StreamItem for Item {
         }
     }
 
+    /// A notice takes a place and nothing of what publications share: it could not be refused.
     fn bytes(&self) -> usize {
         match self {
-            Self::Fact(delivery) => ITEM_BYTES + delivery.bytes().len(),
-            Self::Notice(notice) => {
-                let topic = notice.numbering().map_or(0, |of| of.topic.len());
-                ITEM_BYTES + size_of::<Notice>() + topic
-            }
+            Self::Fact(delivery) => delivery.bytes().len(),
+            Self::Notice(_) => 0,
         }
     }
 
@@ -197,7 +192,15 @@ impl Subscription {
 
     pub(super) fn memory(&self) -> usize {
         let commits = self.commits.as_ref().map_or(0, |commits| commits.memory());
-        self.stream.memory() + self.waiting.capacity() * 8 + self.filter.capacity() + commits
+        let notices = self.stream.held().map(|item| match item {
+            Item::Fact(_) => 0,
+            Item::Notice(notice) => {
+                size_of::<Notice>() + notice.numbering().map_or(0, |of| of.topic.capacity())
+            }
+        });
+        let notices: usize = notices.sum();
+        let waiting = self.waiting.capacity() * size_of::<LaneId>();
+        self.stream.memory() + notices + waiting + self.filter.capacity() + commits
     }
 }
 

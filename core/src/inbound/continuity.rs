@@ -132,7 +132,7 @@ impl<L: Copy + Eq, S: AsRef<[Slot<L>]> + AsMut<[Slot<L>]>> Continuity<L, S> {
             }
             return self.resume(now);
         }
-        self.slots.as_mut()[index] = Some(Carrier::begin(&accepted));
+        self.slots.as_mut()[index] = Some(Carrier::begin(now, &accepted));
         // A mesh that was asked and cannot replay has a window of its own, whoever else carried; a plain acceptance has none.
         let asked = before.is_some() && accepted.resume != Resume::None;
         let since = match asked {

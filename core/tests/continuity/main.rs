@@ -7,6 +7,7 @@ mod common;
 mod network;
 mod replays;
 mod rules;
+mod windows;
 
 use common::{Fact, Far, at, items, move_to, open, signer};
 use tidings::code::{CloseReason, SubscribeRefusal};

@@ -121,7 +121,7 @@ impl<L> Carrier<L> {
         self.link.is_some()
     }
 
-    pub(super) fn begin(accepted: &Accepted<L>) -> Self
+    pub(super) fn begin(now: Now, accepted: &Accepted<L>) -> Self
     where
         L: Copy,
     {
@@ -133,7 +133,7 @@ impl<L> Carrier<L> {
             level: accepted.since,
             floor: accepted.since,
             lagging: false,
-            covers: accepted.since.mono,
+            covers: now.mono,
             replay: None,
             hole: Instant::ORIGIN,
             ended: Instant::ORIGIN,

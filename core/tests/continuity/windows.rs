@@ -1,0 +1,135 @@
+//! Where windows begin and end: by when something was said, and by who comes back.
+
+use tidings::code::CloseReason;
+use tidings::inbound::stream::OnFull;
+use tidings::wire::{Frame, Phase, Progress};
+use tidings::{Intake, Turn};
+
+use super::common::{Fact, at, items, open, signer};
+use super::{MESH, World};
+
+const OTHER: [u8; 32] = [78; 32];
+
+#[test]
+fn a_window_begins_when_a_progress_was_said_which_is_a_round_trip_before_it_came() {
+    let mut world = World::new(1);
+    let stream = world.subscribed();
+    for tens in 1..=2 {
+        world.time(tens * 10_000);
+        world.progress(0, 0);
+    }
+    world.time(29_900);
+    while world.client.handle_timeout(at(30_000)) == Turn::More {}
+    let far = world.stations[0].far.as_mut().expect("a link");
+    far.answers = false;
+    let wrote = far.read(&mut world.client, at(30_000));
+    let wrote = wrote
+        .iter()
+        .find_map(|body| match Frame::decode(body, Phase::Established) {
+            Ok(Frame::Ping(nonce)) => Some(*nonce),
+            _ => None,
+        });
+    let nonce = wrote.expect("a probe");
+    let taken = far.frame(&mut world.client, at(30_040), &Frame::Pong(&nonce));
+    assert_eq!(taken, Ok(Intake::Open));
+    world.time(40_000);
+    world.progress(0, 0);
+    world.down(0, CloseReason::Io);
+    assert_eq!(world.words(stream), ["interrupted 39960 io"]);
+}
+
+/// A reader gets something every 10 s. What comes after more than that was held up, who knows where and since when.
+#[test]
+fn what_comes_after_a_silence_may_have_been_said_at_its_beginning() {
+    let mut world = World::new(1);
+    let stream = world.subscribed();
+    world.time(10_000);
+    world.progress(0, 0);
+    world.time(25_000);
+    world.progress(0, 0);
+    world.time(26_000);
+    world.down(0, CloseReason::Io);
+    assert_eq!(world.words(stream), ["interrupted 10000 io"]);
+}
+
+#[test]
+fn an_answered_probe_bounds_what_may_have_been_said_before_a_silence() {
+    let mut world = World::new(1);
+    let stream = world.subscribed();
+    world.time(10_000);
+    world.progress(0, 0);
+    world.time(25_000);
+    world.progress(0, 0);
+    // It asks at 30,000 and is answered at once.
+    world.time(33_000);
+    world.progress(0, 0);
+    world.down(0, CloseReason::Io);
+    assert_eq!(world.words(stream), ["interrupted 33000 io"]);
+}
+
+#[test]
+fn what_waited_while_a_full_stream_paused_its_link_may_have_been_said_since() {
+    let mut world = World::new(1);
+    let request = open().on_full(OnFull::Pause).queue_capacity(1);
+    let stream = world.client.subscribe(at(0), request).expect("a stream");
+    world.accept(0);
+    let (id, object) = (world.id(0), Fact::numbered(1).sign(&signer(7)));
+    let far = world.stations[0].far.as_mut().expect("a link");
+    let taken = far.event(&mut world.client, at(0), id, 1, &object);
+    assert_eq!(taken, Ok(Intake::Paused));
+    world.now = 5000;
+    let far = world.stations[0].far.as_mut().expect("a link");
+    let progress = Frame::Progress(Progress {
+        id,
+        offset: 1,
+        behind_ms: 0,
+    });
+    let taken = far.frame(&mut world.client, at(5000), &progress);
+    assert_eq!(taken, Ok(Intake::Paused));
+    let first = items(&mut world.client, stream);
+    assert_eq!(first.len(), 1);
+    world.now = 9000;
+    let far = world.stations[0].far.as_mut().expect("a link");
+    let taken = far.raw(&mut world.client, at(9000), &[]);
+    assert_eq!(taken, Ok(Intake::Open));
+    world.down(0, CloseReason::Io);
+    assert_eq!(world.words(stream), ["interrupted 0 io"]);
+}
+
+/// One of two meshes stays away while the other carries: no interruption says so.
+#[test]
+fn a_mesh_that_stays_away_for_two_minutes_is_a_gap_though_another_carries() {
+    let mut world = World::of_meshes(&[MESH, OTHER]);
+    let stream = world.subscribed();
+    world.time(10_000);
+    world.progress(1, 0);
+    world.time(12_000);
+    world.down(1, CloseReason::Io);
+    world.time(131_500);
+    assert!(world.words(stream).is_empty());
+    world.time(132_000);
+    assert_eq!(world.words(stream), ["gap 10000..132000 lost"]);
+    // It comes back and cannot replay: the rest is a second window.
+    world.up(1);
+    let back = world.now;
+    world.expired(1);
+    let words = world.words(stream);
+    assert_eq!(words, [format!("gap 132000..{back} expired")]);
+}
+
+#[test]
+fn a_holder_whose_mate_accepted_plainly_leaves_a_gap_up_to_that() {
+    let mut world = World::of_meshes(&[MESH, OTHER, OTHER]);
+    let stream = world.subscribe();
+    world.accept(0);
+    world.accept(1);
+    world.time(10_000);
+    world.progress(1, 0);
+    world.time(12_000);
+    world.down(1, CloseReason::Io);
+    world.time(15_000);
+    world.accept(2);
+    world.time(140_000);
+    let words = world.words(stream);
+    assert_eq!(words, ["gap 10000..15000 lost"]);
+}
