@@ -24,9 +24,9 @@ fuzz_target!(|data: &[u8]| compare(data, play));
 /// `tight`: streams that fill, and readers that pause their links.
 fn client(tight: bool) -> Client {
     let mut limits = ClientLimits::default();
-    // A subscription that ended keeps its place until its reader took `Ended`.
+    // A subscription that ended keeps its place until its reader took `Ended`, and the places say who is offered a fact first.
     limits.subscriptions = if tight { 4 } else { 256 };
-    limits.lanes = 6;
+    limits.lanes = if tight { 6 } else { 4096 };
     limits.resting_lanes = 4;
     limits.dedup_entries = 64;
     limits.queue_capacity = if tight { 8 } else { 1024 };
