@@ -4,11 +4,12 @@
 //! link and per stream, one `Settle` per ticket, one `Dial` per station, one `Report` per name and 10 s, `Limits::pending_verifications` questions.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use bytes::Bytes;
 
-use crate::code::{CloseReason, OutcomeCode, PublishRefusal};
-use crate::crypto::Profile;
+use crate::code::{CloseReason, ObjectFault, OutcomeCode, PublishRefusal};
+use crate::crypto::{Profile, PublicKey};
 use crate::diagnostic::Diagnostic;
 use crate::time::Instant;
 use crate::wire::{Object, object::PUBLICATION_LABEL};
@@ -109,7 +110,7 @@ impl Outcome {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Question {
-    /// Does this signature verify? `VerifyJob::run` answers it on any core.
+    /// Does this signature verify? `VerifyJob::run` answers it on any core, `VerifyJob::run_all` several.
     Verify(VerifyJob),
 }
 
@@ -133,8 +134,29 @@ impl VerifyJob {
 
     /// Checks the key's form and the signature, strictly. Costs one key decoding and one verification.
     pub fn run(&self) -> bool {
-        Object::parse(&self.object)
-            .is_ok_and(|object| object.verify(self.profile, PUBLICATION_LABEL).is_ok())
+        self.run_with(&mut Vec::new()).is_ok()
+    }
+
+    /// The answers to several, in their order. Costs one verification each and one decoding for each key among them; meant for some
+    /// dozens, as keys are looked up one after the other.
+    pub fn run_all<'a>(jobs: impl IntoIterator<Item = &'a Self>) -> Vec<bool> {
+        let mut keys = Vec::new();
+        let jobs = jobs.into_iter();
+        jobs.map(|job| job.run_with(&mut keys).is_ok()).collect()
+    }
+
+    /// With the keys decoded so far.
+    fn run_with(&self, keys: &mut Vec<PublicKey>) -> Result<(), ObjectFault> {
+        let object = Object::parse(&self.object)?;
+        let is_it = |key: &PublicKey| key.as_bytes() == object.key && key.profile() == self.profile;
+        let known = match keys.iter().position(is_it) {
+            Some(known) => known,
+            None => {
+                keys.push(object.decode_key(self.profile)?);
+                keys.len() - 1
+            }
+        };
+        object.verify_with(&keys[known], PUBLICATION_LABEL)
     }
 }
 
@@ -213,4 +235,51 @@ pub enum LinkEvent {
         /// The transport's channel binding.
         binding: crate::link::Binding,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RealmId;
+    use crate::crypto::SecretKey;
+    use crate::time::WallMs;
+    use crate::wire::{Body, Draft};
+
+    fn object(seed: u8, seq: u64) -> Vec<u8> {
+        let key = SecretKey::from_seed([seed; 32]);
+        let mut object = Vec::new();
+        let draft = Draft {
+            realm: RealmId::of_name("io.example"),
+            topic: "jobs",
+            publisher: key.node_id(),
+            epoch: Some(1),
+            seq,
+            published_at: WallMs::new(1_000),
+            ttl_ms: None,
+            one: false,
+            body: Body::Payload(&[0x01]),
+        };
+        draft.sign(&key, &mut object).expect("it signs");
+        object
+    }
+
+    #[test]
+    fn several_answers_are_in_order_what_each_is_alone() {
+        let good = [object(1, 1), object(2, 1), object(1, 2), object(2, 2)];
+        let mut forged = object(1, 3);
+        let last = forged.len() - 1;
+        forged[last] ^= 1;
+        // The key of another publisher, decoded by then, does not fit this signature.
+        let mut stolen = object(2, 3);
+        let (of_one, of_two) = (7..39, good[0].get(7..39).map(<[u8]>::to_vec));
+        stolen[of_one].copy_from_slice(&of_two.expect("it is longer"));
+        let jobs: Vec<VerifyJob> = [&good[0], &forged, &good[1], &stolen, &good[2], &good[3]]
+            .map(|object| VerifyJob::new(Arc::from(&object[..]), Profile::ED25519))
+            .into();
+        let answers = VerifyJob::run_all(&jobs);
+        assert_eq!(answers, [true, false, true, false, true, true]);
+        let alone: Vec<bool> = jobs.iter().map(VerifyJob::run).collect();
+        assert_eq!(answers, alone);
+        assert!(VerifyJob::run_all(&[]).is_empty());
+    }
 }

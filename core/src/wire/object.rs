@@ -110,12 +110,18 @@ impl<'a> Object<'a> {
     /// `bad_key_form`, `malformed` for a signature that is not 64 bytes, `signature_invalid`.
     pub fn verify(&self, profile: Profile, label: &str) -> Result<PublicKey, ObjectFault> {
         let key = self.decode_key(profile)?;
+        self.verify_with(&key, label)?;
+        Ok(key)
+    }
+
+    /// The same with the key that is carried, decoded before.
+    pub(crate) fn verify_with(&self, key: &PublicKey, label: &str) -> Result<(), ObjectFault> {
         let signature = self.signature.try_into().ok();
         let signature = signature.ok_or(ObjectFault::Malformed)?;
-        if !key.verify(label, self.tbs, signature) {
-            return Err(ObjectFault::SignatureInvalid);
+        match key.verify(label, self.tbs, signature) {
+            true => Ok(()),
+            false => Err(ObjectFault::SignatureInvalid),
         }
-        Ok(key)
     }
 
     /// Every check of section 5: those of [`verify`](Self::verify), then `tbs` is a map under the rule whose `alg` names the profile's

@@ -67,6 +67,15 @@ pub(crate) trait Host: Send + Sized + 'static {
     /// Does what is not a link's business.
     fn act(&mut self, engine: &Arc<Engine<Self>>, action: Action, after: &mut After);
 
+    /// The last action of a call was handed out.
+    fn acted(&mut self, _engine: &Arc<Engine<Self>>) {}
+
+    /// Does some of what its threads have before them, on the time of a link's task that it keeps from
+    /// reading. False when there is nothing to do.
+    fn help(_engine: &Arc<Engine<Self>>) -> bool {
+        false
+    }
+
     /// A link came, went or was read: there may be room where there was none.
     fn moved(&mut self);
 
@@ -169,6 +178,7 @@ impl<H: Host> State<H> {
                 other => self.host.act(engine, other, after),
             }
         }
+        self.host.acted(engine);
     }
 }
 

@@ -101,6 +101,9 @@ pub(crate) async fn run<H: Host>(seat: Seat<H>, stream: TcpStream, wake: Arc<Not
         let moved = task.read() | task.write(&look);
         if moved {
             tokio::task::consume_budget().await;
+        } else if task.held && H::help(&task.seat.engine) {
+            // Whoever reads the answers has its turn.
+            tokio::task::yield_now().await;
         } else {
             task.wait(&look, &wake).await;
         }

@@ -62,6 +62,11 @@ impl NodeHost {
             .count()
     }
 
+    /// Who checks signatures, where the core does not.
+    pub(crate) fn pool(&self) -> Option<&Pool> {
+        self.pool.as_ref()
+    }
+
     /// A signature of so many bytes was checked. True when links may be read again.
     pub(crate) fn verified(&mut self, bytes: usize) -> bool {
         self.pool.as_mut().is_some_and(|pool| pool.answered(bytes))
@@ -97,11 +102,21 @@ impl Host for NodeHost {
                 ..
             } => {
                 if let Some(pool) = &mut self.pool {
-                    pool.push(engine, ask, job);
+                    pool.push(ask, job);
                 }
             }
             _ => {}
         }
+    }
+
+    fn acted(&mut self, engine: &Arc<Engine<Self>>) {
+        if let Some(pool) = &mut self.pool {
+            pool.hand_over(engine);
+        }
+    }
+
+    fn help(engine: &Arc<Engine<Self>>) -> bool {
+        verify::help(engine)
     }
 
     fn moved(&mut self) {
@@ -255,7 +270,8 @@ impl NodeBuilder {
     }
 
     /// Threads that check arriving signatures, started when they are first needed, so that the
-    /// rest of the work goes on beside them. With 0 each is checked in the call that brought it.
+    /// rest of the work goes on beside them; while they have so much before them that no link is
+    /// read, one link's task helps. With 0 each is checked in the call that brought it.
     /// Default: one less than there are cores, at most 4; 0 where
     /// `ClientLimits::pending_verifications` is below 512 or `held_bytes` below 1 MiB, which leave
     /// no room for it.

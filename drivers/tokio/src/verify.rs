@@ -1,16 +1,21 @@
 //! Threads that check signatures, so that the core's call does not have to.
 //!
-//! Decides: how many threads run, and when links are to be read again. Leaves to others: what an
-//! answer means (the core). Believes: the engine's clock, for questions that were given up. Bounded
-//! by: the threads asked for; half of `ClientLimits::pending_verifications` and an eighth of
-//! `ClientLimits::held_bytes` open at once, beyond which no link is read until half of them are
-//! answered.
+//! Decides: how many threads run, how much of what waits each takes at once, and when links are to
+//! be read again. Leaves to others: what an answer means (the core). Believes: the engine's clock,
+//! for questions that were given up. Bounded by: the threads asked for; half of
+//! `ClientLimits::pending_verifications` and an eighth of `ClientLimits::held_bytes` open at once,
+//! beyond which no link is read until half of them are answered.
 //!
 //! The core drops facts when too many questions are open. A node that reads on while its threads
-//! are busy would lose what it could have waited for, so it does not read on.
+//! are busy would lose what it could have waited for, so it does not read on: the task of a link
+//! that may not be read takes its share of what waits instead.
+//!
+//! What one call of the core asked is handed over at once, and answered by as few calls as there
+//! are shares: handing a signature over and waking whoever waits for it costs as much as checking
+//! it does.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 
 use tidings::{Answer, AskId, ClientLimits, VerifyJob};
@@ -22,6 +27,8 @@ use crate::node::NodeHost;
 const NAME: &str = "tidings-verify";
 /// Threads by default, where there are as many cores beside the first.
 const MOST_BY_DEFAULT: usize = 4;
+/// Signatures answered in one call at most: a millisecond's work.
+const SHARE: usize = 32;
 /// Events that one read of a link may bring. Below twice as many open questions, nothing is asked.
 const PER_READ: usize = crate::link::MOST_READ / 256;
 
@@ -38,51 +45,101 @@ pub(crate) fn suits(limits: &ClientLimits) -> bool {
 
 /// One question.
 struct Job {
-    engine: Arc<Engine<NodeHost>>,
     ask: AskId,
     job: VerifyJob,
 }
 
-impl Job {
-    fn answer(self) {
-        // Also past its deadline: after the process was stopped the core waits for it (`engine`).
-        let answer = Answer::Verified(self.job.run());
-        self.engine.with(|state, now| {
-            state.host.client.answer(now, self.ask, answer).ok();
-            if state.host.verified(self.job.object().len()) {
-                state.wake_paused();
-            }
-        });
+/// Checks a share of what waits, and answers it in one call.
+fn answer(engine: &Arc<Engine<NodeHost>>, share: &[Job]) {
+    // Also past their deadline: after the process was stopped the core waits for them (`engine`).
+    let answers = VerifyJob::run_all(share.iter().map(|job| &job.job));
+    engine.with(|state, now| {
+        let mut eased = false;
+        for (job, verified) in share.iter().zip(answers) {
+            let answer = Answer::Verified(verified);
+            state.host.client.answer(now, job.ask, answer).ok();
+            eased |= state.host.verified(job.job.object().len());
+        }
+        if eased {
+            state.wake_paused();
+        }
+    });
+}
+
+/// Works one share off on the time of a task, a millisecond's work. False when none waits, or
+/// somebody lends a hand already.
+pub(crate) fn help(engine: &Arc<Engine<NodeHost>>) -> bool {
+    let found = {
+        let state = engine.lock();
+        state.host.pool().map(|pool| Arc::clone(&pool.shared))
+    };
+    let Some(shared) = found else {
+        return false;
+    };
+    if std::mem::replace(&mut shared.lock().helped, true) {
+        return false;
     }
+    let some = shared.work(engine);
+    shared.lock().helped = false;
+    some
 }
 
 /// What the threads take from.
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Job>,
+    /// Threads that wait for jobs.
+    idle: usize,
+    /// Somebody beside them lends a hand.
+    helped: bool,
     closed: bool,
 }
 
-#[derive(Default)]
+impl Queue {
+    /// What one of `hands` takes on: so much that each has something, and at most [`SHARE`].
+    fn share(&mut self, hands: usize) -> Vec<Job> {
+        let share = share(self.jobs.len(), hands);
+        self.jobs.drain(..share).collect()
+    }
+}
+
+fn share(waiting: usize, hands: usize) -> usize {
+    waiting.div_ceil(hands.max(1)).min(SHARE)
+}
+
+/// What all hands share.
 struct Shared {
     queue: Mutex<Queue>,
     ready: Condvar,
+    /// The threads, and the task of a link that lends a hand.
+    hands: usize,
 }
 
 impl Shared {
-    fn with<R>(&self, act: impl FnOnce(&mut Queue) -> R) -> R {
-        act(&mut self.queue.lock().unwrap_or_else(PoisonError::into_inner))
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next job, waited for; `None` once closed.
-    fn next(&self) -> Option<Job> {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let idle = |queue: &mut Queue| queue.jobs.is_empty() && !queue.closed;
-        let waited = self.ready.wait_while(queue, idle);
-        waited
-            .unwrap_or_else(PoisonError::into_inner)
-            .jobs
-            .pop_front()
+    /// The next share, waited for; `None` once closed.
+    fn next(&self) -> Option<Vec<Job>> {
+        let mut queue = self.lock();
+        while queue.jobs.is_empty() && !queue.closed {
+            queue.idle += 1;
+            let waited = self.ready.wait(queue);
+            queue = waited.unwrap_or_else(PoisonError::into_inner);
+            queue.idle -= 1;
+        }
+        Some(queue.share(self.hands)).filter(|share| !share.is_empty())
+    }
+
+    /// Works one share off. False when none waits.
+    fn work(&self, engine: &Arc<Engine<NodeHost>>) -> bool {
+        let share = self.lock().share(self.hands);
+        let some = !share.is_empty();
+        if some {
+            answer(engine, &share);
+        }
+        some
     }
 }
 
@@ -92,50 +149,78 @@ pub(crate) struct Pool {
     threads: Vec<JoinHandle<()>>,
     most: usize,
     backlog: Backlog,
+    /// Questions of the call at hand.
+    asked: Vec<Job>,
 }
 
 impl Pool {
     /// Up to so many threads, each started when it is first needed.
     pub(crate) fn new(threads: usize, limits: &ClientLimits) -> Self {
         Self {
-            shared: Arc::default(),
+            shared: Arc::new(Shared {
+                queue: Mutex::default(),
+                ready: Condvar::new(),
+                hands: threads + 1,
+            }),
             threads: Vec::new(),
             most: threads,
             backlog: Backlog::new(limits),
+            asked: Vec::new(),
         }
     }
 
-    /// Takes a question on.
-    pub(crate) fn push(&mut self, engine: &Arc<Engine<NodeHost>>, ask: AskId, job: VerifyJob) {
+    /// Takes a question on; [`Self::hand_over`] follows before the engine is unlocked.
+    pub(crate) fn push(&mut self, ask: AskId, job: VerifyJob) {
         self.backlog.add(job.object().len());
-        if self.threads.len() < self.most.min(self.backlog.open) {
-            self.start_thread();
-        }
-        let engine = Arc::clone(engine);
-        let job = Job { engine, ask, job };
-        if self.threads.is_empty() {
-            // The system has no thread to give: the runtime's have to do.
-            let runtime = job.engine.runtime.clone();
-            runtime.spawn(async move { job.answer() });
+        self.asked.push(Job { ask, job });
+    }
+
+    /// Gives the threads what was asked since the last time.
+    pub(crate) fn hand_over(&mut self, engine: &Arc<Engine<NodeHost>>) {
+        let asked = self.asked.len();
+        if asked == 0 {
             return;
         }
-        self.shared.with(|queue| {
-            if !queue.closed {
-                queue.jobs.push_back(job);
+        while self.threads.len() < self.most.min(self.backlog.open) && self.start_thread(engine) {}
+        let idle = {
+            let mut queue = self.shared.lock();
+            match queue.closed {
+                true => self.asked.clear(),
+                false => queue.jobs.extend(self.asked.drain(..)),
             }
-        });
-        self.shared.ready.notify_one();
+            queue.idle
+        };
+        if self.threads.is_empty() {
+            // The system has no thread to give: the runtime's have to do.
+            let (engine, shared) = (Arc::clone(engine), Arc::clone(&self.shared));
+            let runtime = engine.runtime.clone();
+            runtime.spawn(async move {
+                while shared.work(&engine) {
+                    tokio::task::yield_now().await;
+                }
+            });
+        }
+        for _ in 0..idle.min(asked) {
+            self.shared.ready.notify_one();
+        }
     }
 
-    fn start_thread(&mut self) {
+    /// False when the system has none to give.
+    fn start_thread(&mut self, engine: &Arc<Engine<NodeHost>>) -> bool {
         let shared = Arc::clone(&self.shared);
+        // A thread that waits does not keep a node that everybody let go.
+        let engine: Weak<Engine<NodeHost>> = Arc::downgrade(engine);
         let work = move || {
-            while let Some(job) = shared.next() {
-                job.answer();
+            while let Some(share) = shared.next()
+                && let Some(engine) = engine.upgrade()
+            {
+                answer(&engine, &share);
             }
         };
         let started = thread::Builder::new().name(NAME.to_owned()).spawn(work);
+        let some = started.is_ok();
         self.threads.extend(started);
+        some
     }
 
     /// A question is not open any more. True when links may be read again.
@@ -155,10 +240,11 @@ impl Pool {
 
     /// Lets the threads end after what each is at, and answers them, to be waited for.
     pub(crate) fn close(&mut self) -> Vec<JoinHandle<()>> {
-        let left = self.shared.with(|queue| {
+        let left = {
+            let mut queue = self.shared.lock();
             queue.closed = true;
             std::mem::take(&mut queue.jobs)
-        });
+        };
         self.shared.ready.notify_all();
         drop(left);
         std::mem::take(&mut self.threads)
@@ -234,6 +320,20 @@ mod tests {
             assert_eq!(backlog.remove(300), left == 256, "{left}");
         }
         assert!(!backlog.busy);
+    }
+
+    #[test]
+    fn a_share_leaves_something_to_every_other_hand_and_is_a_milliseconds_work_at_most() {
+        for (waiting, hands, taken) in [
+            (0, 2, 0),
+            (1, 2, 1),
+            (5, 2, 3),
+            (5, 5, 1),
+            (64, 2, 32),
+            (1000, 5, SHARE),
+        ] {
+            assert_eq!(share(waiting, hands), taken, "{waiting} among {hands}");
+        }
     }
 
     #[test]
