@@ -416,8 +416,10 @@ impl Truth {
                 }
             }
             Note::Skipped { id, count, .. } => {
+                // A stream that has ended of what came at this moment is seen to have ended before the rest of it is.
                 if let Some(hold) = hold(id).map(|hold| &mut self.holds[hold])
-                    && hold.is_carrier()
+                    && hold.accepted.is_some()
+                    && hold.left.is_none_or(|left| left == now)
                 {
                     hold.skipped += count;
                     self.wires[hold.wire].skips.push((self.order, count));
