@@ -97,6 +97,23 @@ impl Now {
         Self { mono, wall }
     }
 
+    /// How long ago that was at most: mono may have stood still in a suspend, the wall may have been stepped.
+    pub(crate) fn longest_since(self, at: Self) -> Duration {
+        let mono = self.mono.saturating_since(at.mono);
+        mono.max(self.walled_since(at))
+    }
+
+    /// How long ago that was at least.
+    pub(crate) fn shortest_since(self, at: Self) -> Duration {
+        let mono = self.mono.saturating_since(at.mono);
+        mono.min(self.walled_since(at))
+    }
+
+    fn walled_since(self, at: Self) -> Duration {
+        let millis = self.wall.as_millis().saturating_sub(at.wall.as_millis());
+        Duration::from_millis(millis)
+    }
+
     /// A moment so much earlier by both clocks; the wall in whole milliseconds, no later than that.
     pub(crate) fn before(self, by: Duration) -> Self {
         let since = self.mono.saturating_since(Instant::ORIGIN);

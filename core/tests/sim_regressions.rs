@@ -116,6 +116,16 @@ const FAILED: &[(u64, u64, &str)] = &[
         0xb0f3_320f_6890_bee4,
         "a wall stepped back: what was superseded was not live when it came, and was not counted",
     ),
+    (
+        412112,
+        0x3b9a_aa40_736d_ac80,
+        "a waking node took all of a link at once, and its stream was seen to end before the rest was",
+    ),
+    (
+        506934,
+        0xc6bd_a1d0_e788_9207,
+        "a loss was told before a suspend and read after it, and mono had stood still meanwhile",
+    ),
 ];
 
 #[test]

@@ -209,8 +209,8 @@ impl Client {
             self.counts.unasked_frames += 1;
             return Ok(());
         };
-        // Ages count from when it was said.
-        let under_way = now.mono.saturating_since(said.mono).as_micros();
+        // Ages count from when it was said, be it before a suspend in which mono stood still.
+        let under_way = now.longest_since(said).as_micros();
         let under_way = u64::try_from(under_way.div_ceil(1000)).unwrap_or(u64::MAX);
         let skip = Skip {
             from: skipped.from.saturating_add(under_way),

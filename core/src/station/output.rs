@@ -89,7 +89,7 @@ impl Station {
                     (unread - 1, since)
                 }
             };
-            let behind_ms = behind.map_or(0, |since| topics::age_ms(topics::oldest(now, since)));
+            let behind_ms = behind.map_or(0, |since| topics::age_ms(now.longest_since(since)));
             Frame::Progress(Progress {
                 id: reader.id,
                 offset,

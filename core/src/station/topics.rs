@@ -254,12 +254,12 @@ impl Topic {
         let entry = self.ring.get(place.next);
         let next = match entry {
             _ if count > 0 => {
-                let from = oldest(now, place.since);
+                let from = now.longest_since(place.since);
                 place.since = entry.map_or(last, |entry| entry.admitted);
                 Next::Skipped {
                     count,
                     from,
-                    to: youngest(now, last).min(from),
+                    to: now.shortest_since(last).min(from),
                     reason,
                 }
             }
@@ -270,8 +270,8 @@ impl Topic {
                 if entry.object.len() > longest {
                     Next::Skipped {
                         count: 1,
-                        from: oldest(now, entry.admitted),
-                        to: youngest(now, entry.admitted),
+                        from: now.longest_since(entry.admitted),
+                        to: now.shortest_since(entry.admitted),
                         reason: SkipReason::TooLarge,
                     }
                 } else {
@@ -297,26 +297,6 @@ impl Topic {
         }
         self.ring.get(place.next).map(|entry| entry.admitted)
     }
-}
-
-/// How long ago that was at most: mono may have stood still in a suspend, the wall may have been stepped.
-pub(super) fn oldest(now: Now, at: Now) -> Duration {
-    let [mono, wall] = ages(now, at);
-    mono.max(wall)
-}
-
-/// How long ago that was at least.
-fn youngest(now: Now, at: Now) -> Duration {
-    let [mono, wall] = ages(now, at);
-    mono.min(wall)
-}
-
-fn ages(now: Now, at: Now) -> [Duration; 2] {
-    let wall = now.wall.as_millis().saturating_sub(at.wall.as_millis());
-    [
-        now.mono.saturating_since(at.mono),
-        Duration::from_millis(wall),
-    ]
 }
 
 /// Ages on the wire are whole milliseconds, rounded away from the reader's favour.
