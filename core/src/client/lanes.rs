@@ -4,6 +4,7 @@
 //! machine). Believes: mono, and both clocks for when a resting lane is forgotten. Bounded by: `ClientLimits::lanes`, resting ones
 //! included; at the bound a new publisher's facts are `Dropped { lanes_full }`.
 
+mod keys;
 mod rest;
 mod slots;
 
@@ -14,6 +15,8 @@ use alloc::vec::Vec;
 use core::num::NonZeroU32;
 use core::time::Duration;
 
+use self::keys::lane_prefix;
+pub(super) use self::keys::{LaneKey, NumberingKey};
 pub(super) use self::slots::Lanes;
 use super::timers::Timer;
 use super::{Client, LaneId, TopicId};
@@ -21,7 +24,6 @@ use crate::code::UnopenedReason;
 use crate::delivery::Delivery;
 use crate::inbound::lane::{Folded, Lane, LaneConfig, LaneItem, Offer, Slot};
 use crate::notice::{Item, Notice, Numbering};
-use crate::table::TableKey;
 use crate::time::{Instant, Now};
 use crate::topic;
 use crate::wire::Publication;
@@ -43,47 +45,6 @@ impl Topic {
     #[inline]
     pub(super) fn is(&self, publication: &Publication<'_>) -> bool {
         self.name.as_bytes() == publication.topic.as_bytes() && self.realm == publication.realm
-    }
-}
-
-/// What a lane is found by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LaneKey {
-    pub(super) publisher: NodeId,
-    pub(super) topic: TopicId,
-    pub(super) subscription: SubscriptionId,
-}
-
-/// What a numbering is found by: the memory of a publication carries its tag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NumberingKey {
-    pub(super) publisher: NodeId,
-    pub(super) topic: TopicId,
-    pub(super) epoch: u64,
-}
-
-/// Spreads what distinguishes the keys of one publisher over its 16 bytes, which no stranger can choose to collide.
-fn mixed(publisher: &NodeId, more: u64) -> [u64; 2] {
-    let [low, high] = TableKey::prefix(publisher);
-    [low ^ more.wrapping_mul(0x9e37_79b9_7f4a_7c15), high]
-}
-
-impl TableKey for LaneKey {
-    fn prefix(&self) -> [u64; 2] {
-        lane_prefix(&self.publisher, self.topic.index, self.subscription.index)
-    }
-}
-
-fn lane_prefix(publisher: &NodeId, topic: u32, subscription: u32) -> [u64; 2] {
-    mixed(publisher, u64::from(topic) << 32 | u64::from(subscription))
-}
-
-impl TableKey for NumberingKey {
-    fn prefix(&self) -> [u64; 2] {
-        mixed(
-            &self.publisher,
-            self.epoch ^ u64::from(self.topic.index) << 40,
-        )
     }
 }
 
