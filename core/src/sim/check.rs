@@ -36,13 +36,13 @@ pub(super) struct Sorted<'a> {
 }
 
 impl Sorted<'_> {
-    /// Whether the last notice before that place says that what was known of a numbering was given up.
+    /// Whether one of the notices right before that place says that what was known of a numbering was given up.
     fn forgot_before(&self, place: usize) -> bool {
         let next = self.notices.partition_point(|(at, ..)| *at < place);
-        let last = next.checked_sub(1).and_then(|last| self.notices.get(last));
-        last.is_some_and(|(at, _, notice)| {
-            at + 1 == place && matches!(notice, Notice::Resynced { .. })
-        })
+        let before = self.notices[..next].iter().rev().enumerate();
+        before
+            .take_while(|(back, (at, ..))| at + back + 1 == place)
+            .any(|(_, (.., notice))| matches!(notice, Notice::Resynced { .. }))
     }
 }
 
