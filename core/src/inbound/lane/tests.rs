@@ -567,6 +567,14 @@ fn a_lane_joined_in_the_middle_folds_and_knows_what_it_has_not_delivered() {
     taken(&mut joined, 0, E1, 7);
     assert_eq!(tick(&mut joined, 250), "D(e1:7)");
     let mut folded = joined.fold().expect("all is handed out");
+    let replayed = Offer {
+        replayed: true,
+        ..fact(E1, 8)
+    };
+    assert!(
+        !folded.follow(at(251).mono, &replayed),
+        "the lane's to know"
+    );
     assert!(folded.follow(at(251).mono, &fact(E1, 8)));
     assert!(!folded.follow(at(251).mono, &fact(E1, 10)));
     joined.renew(joined.config);
