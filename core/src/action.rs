@@ -194,12 +194,15 @@ pub enum Turn {
     More,
 }
 
+/// A body up to this long is copied next to its head: cheaper than one more owner of it, and than a slice of its own in a write.
+pub(crate) const COPIED_BODY: usize = 1024;
+
 /// Something to write to one link.
 #[derive(Debug)]
 pub struct Transmit {
     /// Bytes appended to `out` that come before `body`.
     pub head: usize,
-    /// Shared by every link of a fan-out; may be empty.
+    /// Shared by every link of a fan-out; empty where there is none, or where it is short and was appended with the head.
     pub body: Bytes,
     /// Bytes appended to `out`, after the head, that come after `body`.
     pub tail: usize,

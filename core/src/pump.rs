@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::action::{Action, Intake, LinkEvent, Transmit, Turn};
+use crate::action::{Action, COPIED_BODY, Intake, LinkEvent, Transmit, Turn};
 use crate::code::CloseReason;
 use crate::error::LinkError;
 use crate::refusal::Misuse;
@@ -110,8 +110,6 @@ machine!(Station);
 const FRAMES_PER_WRITE: usize = 64;
 /// Bytes gathered into one write.
 const BYTES_PER_WRITE: usize = 64 * 1024;
-/// A body up to this long is copied next to its head: cheaper than a slice of its own in the write.
-const COPIED_BODY: usize = 1024;
 /// The least room handed to one read.
 const READ_ROOM: usize = 16 * 1024;
 

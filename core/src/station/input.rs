@@ -6,6 +6,7 @@
 use bytes::{Buf, BytesMut};
 
 use super::timers::Timer;
+use super::topics;
 use super::{Station, StationSide};
 use crate::LinkId;
 use crate::action::{Action, Intake};
@@ -86,7 +87,10 @@ impl Station {
             Ok(Step::Verified(peer)) if peer.role == Role::Station => {
                 Err(side.base.link.refuse(HandshakeRefusal::NotAccepted))
             }
-            Ok(Step::Verified(_)) => side.base.link.admit(signer).map(|()| side.base.rise(now)),
+            Ok(Step::Verified(peer)) => side.base.link.admit(signer).map(|()| {
+                side.longest = topics::longest_object(peer.max_frame);
+                side.base.rise(now);
+            }),
             other => other.map(|_| ()),
         };
         side.base.queue_handshake();

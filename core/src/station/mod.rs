@@ -67,6 +67,8 @@ struct StationSide {
     filters: usize,
     /// The highest id its peer has used.
     last_id: u64,
+    /// The longest object its peer reads in an event.
+    longest: usize,
     /// Publications not answered yet.
     unanswered: usize,
     /// Publications for this link alone, with the subscription each is for.
@@ -116,8 +118,6 @@ pub struct Station {
     draining: bool,
     /// A sweep is in the timer index.
     sweeping: bool,
-    /// Readers woken by the publication at hand; kept for its capacity.
-    woken: Vec<ReaderId>,
 }
 
 impl Station {
@@ -153,7 +153,6 @@ impl Station {
             warnings: VecDeque::new(),
             draining: false,
             sweeping: false,
-            woken: Vec::new(),
             entropy,
             config,
         };
@@ -175,6 +174,9 @@ impl Station {
     /// Clamps a clock that went back, remembers the time for outputs, which take none, and probes every link when this side slept.
     fn at(&mut self, now: Now) -> Now {
         let before = self.now;
+        if now == before {
+            return now;
+        }
         self.now = Now::new(now.mono.max(before.mono), now.wall);
         if slept(before, self.now, || self.poll_timeout()) {
             self.suspect_all(self.now);
@@ -229,6 +231,7 @@ impl Station {
             readers: BTreeMap::new(),
             filters: 0,
             last_id: 0,
+            longest: 0,
             unanswered: 0,
             ones: VecDeque::new(),
             round: VecDeque::new(),

@@ -2,131 +2,211 @@
 //!
 //! Decides: nothing; answers go first, then anycast, then the link's subscriptions in turn, each in its own order. Leaves to others: gathering frames
 //! into writes (the driver). Believes: ages count from the last input's time. Bounded by: one frame per call, or all queued
-//! answers at once; an event's body is shared by every link that gets it.
+//! answers at once; an event's body is shared by every link that gets it, and copied where that is cheaper.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
 
-use super::topics::{self, Next};
-use super::{ReaderId, Station};
-use crate::LinkId;
-use crate::action::Transmit;
+use super::reader::{Reader, Readers};
+use super::registry::Realm;
+use super::status::Counts;
+use super::topics::{self, Next, Topics};
+use super::{ReaderId, Station, StationSide, TopicId};
+use crate::action::{Action, COPIED_BODY, Ready, Transmit};
+use crate::time::Now;
 use crate::wire::{Frame, Progress, Skipped, Via, event_head};
+use crate::{LinkId, RealmId};
 
 impl Station {
     /// The next bytes for a link, appended to `out`; `None` when there is nothing to send now.
     pub fn poll_transmit(&mut self, link: LinkId, out: &mut Vec<u8>) -> Option<Transmit> {
         let before = out.len();
         let side = self.links.get_mut(link)?;
-        if side.base.take_first(out) {
-            return Some(Transmit {
-                head: out.len() - before,
-                body: Bytes::new(),
-                tail: 0,
-            });
+        let mut body = Bytes::new();
+        // What goes first was counted when it was queued.
+        if !side.base.take_first(out) {
+            body = if let Some((id, object)) = side.ones.pop_front() {
+                self.ones_bytes -= object.len();
+                self.counts.events += 1;
+                event_head(out, id, Via::Direct, 0, object.len());
+                object
+            } else {
+                let mut shelf = Shelf {
+                    now: self.now,
+                    readers: &mut self.readers,
+                    topics: &mut self.topics,
+                    realms: &self.realms,
+                    counts: &mut self.counts,
+                };
+                let Some(body) = shelf.next_frame(side, out) else {
+                    side.base.drained();
+                    return None;
+                };
+                body
+            };
+            side.base.handed(out.len() - before + body.len());
         }
-        if let Some((id, object)) = side.ones.pop_front() {
-            self.ones_bytes -= object.len();
-            event_head(out, id, Via::Direct, 0, object.len());
-            side.base.handed(out.len() - before + object.len());
-            self.counts.events += 1;
-            return Some(Transmit {
-                head: out.len() - before,
-                body: object,
-                tail: 0,
-            });
+        Some(Transmit {
+            head: out.len() - before,
+            body,
+            tail: 0,
+        })
+    }
+
+    /// Puts a subscription into its link's round.
+    pub(super) fn queue(&mut self, id: ReaderId) {
+        let Some(reader) = self.readers.get_mut(id) else {
+            return;
+        };
+        if reader.queued || !reader.has_something() {
+            return;
         }
-        while let Some(reader) = self
-            .links
-            .get(link)
-            .and_then(|side| side.round.front().copied())
+        let link = reader.link;
+        if let Some(side) = self.links.get_mut(link)
+            && side.queue(id, reader)
         {
-            if let Some(body) = self.write_next(link, reader, out) {
-                if let Some(side) = self.links.get_mut(link) {
-                    side.base.handed(out.len() - before + body.len());
-                }
-                return Some(Transmit {
-                    head: out.len() - before,
-                    body,
-                    tail: 0,
-                });
-            }
-            // Nothing left for this one: it leaves the round.
-            if let Some(side) = self.links.get_mut(link) {
-                side.round.pop_front();
-            }
-            if let Some(entry) = self.readers.get_mut(reader) {
-                entry.queued = false;
+            self.actions.push_back(Action::Ready(Ready::Link(link)));
+        }
+    }
+
+    /// Tells every reader of a topic that was level, so that its place is at `position`, that there is something at `offset` to read.
+    pub(super) fn wake(&mut self, id: TopicId, position: u64, offset: u64) {
+        let Some(topic) = self.topics.get(id) else {
+            return;
+        };
+        for (at, place) in topic.places.iter().enumerate() {
+            if place.next == position
+                && let Some(reader) = self.readers.get_mut(place.reader)
+                && reader.fall_behind(offset, id, at as u32)
+                && let link = reader.link
+                && let Some(side) = self.links.get_mut(link)
+                && side.queue(place.reader, reader)
+            {
+                self.actions.push_back(Action::Ready(Ready::Link(link)));
             }
         }
-        if let Some(side) = self.links.get_mut(link) {
-            side.base.drained();
+    }
+}
+
+impl StationSide {
+    /// Puts a subscription into the round. True when the link has to be announced.
+    fn queue(&mut self, id: ReaderId, reader: &mut Reader) -> bool {
+        if !self.is_live() {
+            return false;
+        }
+        reader.queued = true;
+        self.round.push_back(id);
+        self.base.take_ready(true)
+    }
+}
+
+/// What the streams of a link are read from.
+struct Shelf<'a> {
+    now: Now,
+    readers: &'a mut Readers,
+    topics: &'a mut Topics,
+    realms: &'a BTreeMap<RealmId, Realm>,
+    counts: &'a mut Counts,
+}
+
+impl Shelf<'_> {
+    /// Writes one frame of the first subscription that has one; those that have nothing left leave the round.
+    fn next_frame(&mut self, side: &mut StationSide, out: &mut Vec<u8>) -> Option<Bytes> {
+        while let Some(id) = side.round.front().copied() {
+            let Some(reader) = self.readers.get_mut(id) else {
+                side.round.pop_front();
+                continue;
+            };
+            // Its `progress` has its place before what is unread.
+            let (body, turn) = match core::mem::take(&mut reader.progress_due) {
+                true => {
+                    write_progress(self.now, self.realms, self.topics, reader, out);
+                    (Some(Bytes::new()), false)
+                }
+                false => {
+                    let body = write_unread(self.now, self.topics, self.counts, side, reader, out);
+                    (body, true)
+                }
+            };
+            if !reader.has_something() {
+                reader.queued = false;
+                side.round.pop_front();
+            } else if turn && side.round.len() > 1 {
+                // The next subscription of this link has its turn.
+                side.round.rotate_left(1);
+            }
+            if body.is_some() {
+                return body;
+            }
         }
         None
     }
+}
 
-    /// Writes one frame of a subscription's stream. Its `progress` has its place before what is unread.
-    fn write_next(&mut self, link: LinkId, id: ReaderId, out: &mut Vec<u8>) -> Option<Bytes> {
-        let side = self.links.get_mut(link)?;
-        let longest = topics::longest_object(side.base.peer()?.max_frame);
-        let reader = self.readers.get_mut(id)?;
-        let now = self.now;
-        if core::mem::take(&mut reader.progress_due) {
-            let (offset, behind) = match reader.unread() {
-                None => (
-                    self.realms
-                        .get(&reader.realm)
-                        .map_or(0, |realm| realm.offset),
-                    None,
-                ),
-                Some((unread, topic)) => {
-                    let place = reader.place_in(topic);
-                    let found = self.topics.get(topic);
-                    let since = place
-                        .zip(found)
-                        .and_then(|(place, topic)| topic.unread_since(place));
-                    (unread - 1, since)
-                }
-            };
-            let behind_ms = behind.map_or(0, |since| topics::age_ms(now.longest_since(since)));
-            Frame::Progress(Progress {
-                id: reader.id,
-                offset,
-                behind_ms,
-            })
-            .encode_framed(out);
-            return Some(Bytes::new());
+fn write_progress(
+    now: Now,
+    realms: &BTreeMap<RealmId, Realm>,
+    topics: &Topics,
+    reader: &Reader,
+    out: &mut Vec<u8>,
+) {
+    let (offset, behind) = match reader.unread() {
+        None => {
+            let realm = realms.get(&reader.realm);
+            (realm.map_or(0, |realm| realm.offset), None)
         }
-        let (topic_id, holds_answers, next, unread) = loop {
-            let (_, topic_id) = reader.take_next()?;
-            // A topic that is gone has nothing to read.
-            let Some(place) = reader.place_in(topic_id) else {
-                continue;
-            };
-            if let Some(topic) = self.topics.get_mut(topic_id)
-                && let Some((next, unread)) = topic.read(place, now, longest)
-            {
-                break (topic_id, topic.holds_answers(), next, unread);
-            }
+        Some(unread) => {
+            let found = unread.place.zip(topics.get(unread.topic));
+            let since = found.and_then(|(place, topic)| topic.unread_since(place));
+            (unread.offset - 1, since)
+        }
+    };
+    let behind_ms = behind.map_or(0, |since| topics::age_ms(now.longest_since(since)));
+    Frame::Progress(Progress {
+        id: reader.id,
+        offset,
+        behind_ms,
+    })
+    .encode_framed(out);
+}
+
+/// Writes what a reader gets next. Answers what of it was not copied.
+fn write_unread(
+    now: Now,
+    topics: &mut Topics,
+    counts: &mut Counts,
+    side: &mut StationSide,
+    reader: &mut Reader,
+    out: &mut Vec<u8>,
+) -> Option<Bytes> {
+    loop {
+        let unread = reader.take_next()?;
+        // A topic that is gone has nothing to read.
+        let Some((place, topic)) = unread.place.zip(topics.get_mut(unread.topic)) else {
+            continue;
         };
-        if let Some(offset) = unread {
-            reader.fall_behind(offset, topic_id);
+        let holds_answers = topic.holds_answers();
+        let Some((next, more)) = topic.read(place, now, side.longest) else {
+            continue;
+        };
+        if holds_answers && !side.moved.contains(&unread.topic) {
+            side.moved.push(unread.topic);
         }
-        if holds_answers && !side.moved.contains(&topic_id) {
-            side.moved.push(topic_id);
+        if let Some(offset) = more {
+            reader.fall_behind(offset, unread.topic, place);
         }
-        // The next subscription of this link has its turn.
-        if side.round.len() > 1
-            && let Some(first) = side.round.pop_front()
-        {
-            side.round.push_back(first);
-        }
-        match next {
+        return Some(match next {
             Next::Event { object, offset } => {
+                counts.events += 1;
                 event_head(out, reader.id, Via::Direct, offset, object.len());
-                self.counts.events += 1;
-                Some(object)
+                if object.len() > COPIED_BODY {
+                    object.clone()
+                } else {
+                    out.extend_from_slice(object);
+                    Bytes::new()
+                }
             }
             Next::Skipped {
                 count,
@@ -145,32 +225,12 @@ impl Station {
                     peer: None,
                 };
                 Frame::Skipped(skipped).encode_framed(out);
-                self.counts.skips += 1;
-                self.counts.skipped += count;
+                counts.skips += 1;
+                counts.skipped += count;
                 // No event moves its position past the loss, so that a resume would tell it again.
                 reader.progress_due |= reader.unread().is_none();
-                Some(Bytes::new())
+                Bytes::new()
             }
-        }
-    }
-
-    /// Puts a subscription into its link's round.
-    pub(super) fn queue(&mut self, id: ReaderId) {
-        let Some(reader) = self.readers.get_mut(id) else {
-            return;
-        };
-        if reader.queued || !reader.has_something() {
-            return;
-        }
-        let link = reader.link;
-        let Some(side) = self.links.get_mut(link) else {
-            return;
-        };
-        if !side.is_live() {
-            return;
-        }
-        reader.queued = true;
-        side.round.push_back(id);
-        self.raise(link);
+        });
     }
 }

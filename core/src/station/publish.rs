@@ -269,11 +269,10 @@ impl Station {
             let Some(side) = self.links.get_mut(reader.link) else {
                 continue;
             };
-            let fits = side
-                .base
-                .peer()
-                .is_some_and(|peer| length <= topics::longest_object(peer.max_frame));
-            if fits && side.is_live() && side.ones.len() < self.config.limits.ones_per_link {
+            if length <= side.longest
+                && side.is_live()
+                && side.ones.len() < self.config.limits.ones_per_link
+            {
                 let link = reader.link;
                 self.ones_bytes += length;
                 side.ones
@@ -305,23 +304,21 @@ impl Station {
             return;
         };
         realm.offset += 1;
+        let offset = realm.offset;
         let entry = Entry {
             // Kept, so copied: a slice would pin the link's whole read buffer.
             object: Bytes::copy_from_slice(publication.bytes),
-            offset: realm.offset,
+            offset,
             admitted: now,
             expires_at: publication.expires_at(),
         };
-        let mut woken = core::mem::take(&mut self.woken);
-        let readers = &mut self.readers;
-        self.topics.change(id, |topic| {
+        let at = self.topics.change(id, |topic| {
             topic.expire(now.wall);
-            topic.admit(id, entry, readers, &mut woken);
+            topic.admit(entry)
         });
-        for reader in woken.drain(..) {
-            self.queue(reader);
+        if let Some(at) = at {
+            self.wake(id, at, offset);
         }
-        self.woken = woken;
         self.topics.shrink(self.config.limits.ring_bytes);
         let near = self
             .topics

@@ -28,8 +28,7 @@ pub(super) struct Reader {
     pub(super) filter: String,
     /// Its topics with its place in each, sorted by topic.
     places: Vec<(TopicId, u32)>,
-    /// The topics with something unread, by the realm's offset of it.
-    behind: BinaryHeap<Reverse<(u64, TopicId)>>,
+    behind: Behind,
     /// Whether it waits in its link's round.
     pub(super) queued: bool,
     /// A `progress` is due at its place.
@@ -45,7 +44,7 @@ impl Reader {
             realm,
             filter,
             places: Vec::new(),
-            behind: BinaryHeap::new(),
+            behind: Behind::default(),
             queued: false,
             progress_due: false,
             progress_at: now.saturating_add(PROGRESS_EVERY),
@@ -72,6 +71,7 @@ impl Reader {
             .binary_search_by_key(&topic, |(topic, _)| *topic)
         {
             self.places[at].1 = place;
+            self.behind.moved(topic, Some(place));
         }
     }
 
@@ -80,6 +80,7 @@ impl Reader {
         let places = &mut self.places;
         if let Ok(at) = places.binary_search_by_key(&topic, |(topic, _)| *topic) {
             places.remove(at);
+            self.behind.moved(topic, None);
         }
     }
 
@@ -91,29 +92,83 @@ impl Reader {
         Some(self.places[at].1)
     }
 
-    /// It was level with `topic`, which now has an entry at `offset`. True when it has to be queued at its link.
-    pub(super) fn fall_behind(&mut self, offset: u64, topic: TopicId) -> bool {
-        self.behind.push(Reverse((offset, topic)));
+    /// It was level with `topic`, where its place is `place`; that now has an entry at `offset`. True when it has to be queued at its link.
+    pub(super) fn fall_behind(&mut self, offset: u64, topic: TopicId, place: u32) -> bool {
+        self.behind.push(Unread {
+            offset,
+            topic,
+            place: Some(place),
+        });
         !self.queued
     }
 
-    /// The topic to read from next.
-    pub(super) fn take_next(&mut self) -> Option<(u64, TopicId)> {
-        self.behind.pop().map(|Reverse(next)| next)
+    /// What to read next.
+    pub(super) fn take_next(&mut self) -> Option<Unread> {
+        let next = self.behind.first.take()?;
+        if let Some(Reverse((offset, topic))) = self.behind.others.pop() {
+            let place = self.place_in(topic);
+            self.behind.first = Some(Unread {
+                offset,
+                topic,
+                place,
+            });
+        }
+        Some(next)
     }
 
-    /// The oldest unread offset.
-    pub(super) fn unread(&self) -> Option<(u64, TopicId)> {
-        self.behind.peek().map(|Reverse(next)| *next)
+    /// The oldest it has not read.
+    pub(super) fn unread(&self) -> Option<Unread> {
+        self.behind.first
     }
 
     pub(super) fn has_something(&self) -> bool {
-        self.progress_due || !self.behind.is_empty()
+        self.progress_due || self.behind.first.is_some()
     }
 
     pub(super) fn memory(&self) -> usize {
         self.places.capacity() * size_of::<(TopicId, u32)>()
-            + self.behind.capacity() * size_of::<(u64, TopicId)>()
+            + self.behind.others.capacity() * size_of::<(u64, TopicId)>()
             + self.filter.capacity()
+    }
+}
+
+/// Where a reader goes on in one of its topics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unread {
+    /// The realm's offset of what it has not read.
+    pub(super) offset: u64,
+    pub(super) topic: TopicId,
+    /// Its place there; `None` when the topic is no more.
+    pub(super) place: Option<u32>,
+}
+
+/// The topics with something unread, by the realm's offset of it. Most readers have one, which needs no heap.
+#[derive(Debug, Default)]
+struct Behind {
+    first: Option<Unread>,
+    /// None of them is before the first.
+    others: BinaryHeap<Reverse<(u64, TopicId)>>,
+}
+
+impl Behind {
+    fn push(&mut self, unread: Unread) {
+        let Some(first) = &mut self.first else {
+            self.first = Some(unread);
+            return;
+        };
+        let later = match unread.offset < first.offset {
+            true => core::mem::replace(first, unread),
+            false => unread,
+        };
+        self.others.push(Reverse((later.offset, later.topic)));
+    }
+
+    /// The reader's place in a topic is another one now.
+    fn moved(&mut self, topic: TopicId, place: Option<u32>) {
+        if let Some(first) = &mut self.first
+            && first.topic == topic
+        {
+            first.place = place;
+        }
     }
 }

@@ -115,7 +115,7 @@ impl Station {
         let (place, count, unread) = found.join(now, reader, after);
         entry.join(topic, place);
         if let Some(offset) = unread {
-            entry.fall_behind(offset, topic);
+            entry.fall_behind(offset, topic, place);
         }
         count
     }

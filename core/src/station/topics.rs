@@ -72,9 +72,9 @@ pub(super) struct Topic {
 
 /// What a reader gets next.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(super) enum Next<'a> {
     Event {
-        object: Bytes,
+        object: &'a Bytes,
         offset: u64,
     },
     Skipped {
@@ -145,16 +145,9 @@ impl Topic {
         self.places.get(place as usize).map(|moved| moved.reader)
     }
 
-    /// Adds a publication and tells every reader that was level that there is something to read.
-    pub(super) fn admit(
-        &mut self,
-        topic: TopicId,
-        entry: Entry,
-        readers: &mut Arena<ReaderId, Reader>,
-        woken: &mut Vec<ReaderId>,
-    ) {
-        let before = self.ring.end();
-        let (offset, bytes) = (entry.offset, entry.object.len());
+    /// Adds a publication. Answers its position: readers whose place is there were level, and have something to read now.
+    pub(super) fn admit(&mut self, entry: Entry) -> u64 {
+        let bytes = entry.object.len();
         while !self.ring.is_empty() && !self.ring.has_room(bytes) {
             self.give_up(match self.ring.len() == self.ring.capacity() {
                 true => SkipReason::Overrun,
@@ -165,15 +158,7 @@ impl Topic {
             true => entry.expires_at,
             false => self.earliest.min(entry.expires_at),
         };
-        self.ring.push(entry, bytes);
-        for place in &self.places {
-            if place.next == before
-                && let Some(reader) = readers.get_mut(place.reader)
-                && reader.fall_behind(offset, topic)
-            {
-                woken.push(place.reader);
-            }
-        }
+        self.ring.push(entry, bytes)
     }
 
     /// Gives up what has expired at the old end. Only a prefix goes, so that positions stay whole.
@@ -238,7 +223,7 @@ impl Topic {
         place: u32,
         now: Now,
         longest: usize,
-    ) -> Option<(Next, Option<u64>)> {
+    ) -> Option<(Next<'_>, Option<u64>)> {
         let place = self.places.get_mut(place as usize)?;
         let start = self.ring.start();
         let mut count = start.saturating_sub(place.next);
@@ -276,7 +261,7 @@ impl Topic {
                     }
                 } else {
                     Next::Event {
-                        object: entry.object.clone(),
+                        object: &entry.object,
                         offset: entry.offset,
                     }
                 }

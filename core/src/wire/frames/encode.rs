@@ -263,20 +263,26 @@ fn entries<S: Sink + ?Sized>(w: &mut Writer<'_, S>, entries: InterestEntries<'_>
     }
 }
 
-/// Everything of an `event` before its publication.
+/// Everything of an `event` before its publication. A station writes one for every link and publication, so all but the two numbers is
+/// encoded here, once.
 pub(in crate::wire) fn event_entries<S: Sink + ?Sized>(
     out: &mut S,
     id: u64,
     via: Via,
     offset: u64,
 ) {
-    let w = &mut Writer::new(out);
-    w.map(6).text("id").unsigned(id);
-    w.text("via").text(via.text());
-    w.text("offset").unsigned(offset);
-    base(w, "event");
-    w.text("publication");
+    out.put(b"\xa6\x62id");
+    Writer::new(out).unsigned(id);
+    match via {
+        Via::Direct => out.put(b"\x63via\x66direct\x66offset"),
+        Via::Mesh => out.put(b"\x63via\x64mesh\x66offset"),
+    }
+    Writer::new(out).unsigned(offset);
+    out.put(b"\x67version\x01\x6aframe_type\x65event\x6bpublication");
 }
+
+// What stands in the text above.
+const _: () = assert!(VERSION == 1);
 
 /// Everything of a `publish` before its publication.
 pub(in crate::wire) fn publish_entries<S: Sink + ?Sized>(out: &mut S, id: u64, route: Route) {
