@@ -7,9 +7,9 @@ use bytes::{Buf, BytesMut};
 
 use super::timers::Timer;
 use super::topics;
-use super::{Station, StationSide};
+use super::{Station, StationSide, Task};
 use crate::LinkId;
-use crate::action::{Action, Intake};
+use crate::action::Intake;
 use crate::code::{CloseReason, HandshakeRefusal};
 use crate::error::LinkError;
 use crate::link::Step;
@@ -190,7 +190,10 @@ impl Station {
     ) {
         if self.stop_link(now, link, reason, detail) {
             self.raise(link);
-            self.actions.push_back(Action::Close { link, reason });
+            self.actions.push_back(Task {
+                link,
+                close: Some(reason),
+            });
         }
     }
 

@@ -19,6 +19,7 @@ mod reads;
 mod registry;
 mod resume;
 mod room;
+mod round;
 mod status;
 mod timers;
 mod topics;
@@ -33,6 +34,7 @@ use self::publish::Run;
 use self::reader::Readers;
 use self::reads::{LongFrame, Reads};
 use self::registry::Realm;
+use self::round::Round;
 pub use self::status::{RingWarning, StationLink, StationStatus};
 use self::timers::Timer;
 use self::topics::Topics;
@@ -74,7 +76,7 @@ struct StationSide {
     /// Publications for this link alone, with the subscription each is for.
     ones: VecDeque<(u64, Bytes)>,
     /// Its subscriptions with something to read, in turn.
-    round: VecDeque<ReaderId>,
+    round: Round,
     /// The frame of more than 64 KiB it has begun.
     long: LongFrame,
     /// How long the link had not been read when that frame first stood still for it, and the deadline in the index.
@@ -82,6 +84,20 @@ struct StationSide {
     stalls_at: Option<Instant>,
     /// Topics its readers read from since the last write was reported.
     moved: Vec<TopicId>,
+}
+
+/// An action of a station, in little room: there is one for every link of a fan-out.
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    link: LinkId,
+    /// It is to be closed; otherwise it has something to send.
+    close: Option<CloseReason>,
+}
+
+impl Task {
+    fn send(link: LinkId) -> Self {
+        Self { link, close: None }
+    }
 }
 
 /// A relay. See the module's text.
@@ -104,7 +120,7 @@ pub struct Station {
     runs: Tags<[u8; 16], Run>,
     publishers: Publishers<()>,
     timers: BTreeSet<(Instant, Timer)>,
-    actions: VecDeque<Action>,
+    actions: VecDeque<Task>,
     /// Of the anycasts that wait at all links.
     ones_bytes: usize,
     /// Interests nobody holds that linger, in all realms.
@@ -234,7 +250,7 @@ impl Station {
             longest: 0,
             unanswered: 0,
             ones: VecDeque::new(),
-            round: VecDeque::new(),
+            round: Round::default(),
             long: LongFrame::None,
             stalled_from: None,
             stalls_at: None,
@@ -290,7 +306,7 @@ impl Station {
         };
         let written = side.base.link.written() == side.base.link.queued();
         let level = side.round.iter().all(|reader| {
-            let reader = self.readers.get(*reader);
+            let reader = self.readers.get(reader);
             reader.is_none_or(|reader| !reader.has_something())
         });
         if side.is_live() && written && level && side.ones.is_empty() && side.unanswered == 0 {
@@ -315,7 +331,11 @@ impl Station {
 
     /// The next thing to do.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        let Task { link, close } = self.actions.pop_front()?;
+        Some(match close {
+            None => Action::Ready(Ready::Link(link)),
+            Some(reason) => Action::Close { link, reason },
+        })
     }
 
     /// When `handle_timeout` is due.
@@ -330,7 +350,7 @@ impl Station {
                 .base
                 .take_ready(!side.ones.is_empty() || !side.round.is_empty())
         {
-            self.actions.push_back(Action::Ready(Ready::Link(link)));
+            self.actions.push_back(Task::send(link));
         }
     }
 }

@@ -13,8 +13,8 @@ use super::reader::{Reader, Readers};
 use super::registry::Realm;
 use super::status::Counts;
 use super::topics::{self, Next, Topics};
-use super::{ReaderId, Station, StationSide, TopicId};
-use crate::action::{Action, COPIED_BODY, Ready, Transmit};
+use super::{ReaderId, Station, StationSide, Task, TopicId};
+use crate::action::{COPIED_BODY, Transmit};
 use crate::time::Now;
 use crate::wire::{Frame, Progress, Skipped, Via, event_head};
 use crate::{LinkId, RealmId};
@@ -67,7 +67,7 @@ impl Station {
         if let Some(side) = self.links.get_mut(link)
             && side.queue(id, reader)
         {
-            self.actions.push_back(Action::Ready(Ready::Link(link)));
+            self.actions.push_back(Task::send(link));
         }
     }
 
@@ -84,7 +84,7 @@ impl Station {
                 && let Some(side) = self.links.get_mut(link)
                 && side.queue(place.reader, reader)
             {
-                self.actions.push_back(Action::Ready(Ready::Link(link)));
+                self.actions.push_back(Task::send(link));
             }
         }
     }
@@ -97,7 +97,7 @@ impl StationSide {
             return false;
         }
         reader.queued = true;
-        self.round.push_back(id);
+        self.round.push(id);
         self.base.take_ready(true)
     }
 }
@@ -114,9 +114,9 @@ struct Shelf<'a> {
 impl Shelf<'_> {
     /// Writes one frame of the first subscription that has one; those that have nothing left leave the round.
     fn next_frame(&mut self, side: &mut StationSide, out: &mut Vec<u8>) -> Option<Bytes> {
-        while let Some(id) = side.round.front().copied() {
+        while let Some(id) = side.round.first() {
             let Some(reader) = self.readers.get_mut(id) else {
-                side.round.pop_front();
+                side.round.pop();
                 continue;
             };
             // Its `progress` has its place before what is unread.
@@ -132,10 +132,10 @@ impl Shelf<'_> {
             };
             if !reader.has_something() {
                 reader.queued = false;
-                side.round.pop_front();
-            } else if turn && side.round.len() > 1 {
+                side.round.pop();
+            } else if turn {
                 // The next subscription of this link has its turn.
-                side.round.rotate_left(1);
+                side.round.turn();
             }
             if body.is_some() {
                 return body;

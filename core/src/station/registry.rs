@@ -218,7 +218,7 @@ impl Station {
         let Some(reader) = side.readers.remove(&id) else {
             return;
         };
-        side.round.retain(|other| *other != reader);
+        side.round.remove(reader);
         let (dead_letters, ones_bytes) = (&mut self.counts.dead_letters, &mut self.ones_bytes);
         side.ones.retain(|(other, object)| {
             let keep = *other != id;

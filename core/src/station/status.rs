@@ -273,7 +273,7 @@ impl Station {
 impl super::StationSide {
     fn memory(&self) -> usize {
         self.base.memory()
-            + self.round.capacity() * 8
+            + self.round.memory()
             + self.moved.capacity() * 8
             + self.readers.len() * 48
     }

@@ -6,8 +6,8 @@
 use core::time::Duration;
 
 use super::reader::PROGRESS_EVERY;
-use super::{ReaderId, Station, TopicId};
-use crate::action::{Action, Ready, Turn};
+use super::{ReaderId, Station, Task, TopicId};
+use crate::action::Turn;
 use crate::time::{Instant, Now};
 use crate::{LinkId, RealmId};
 
@@ -90,7 +90,7 @@ impl Station {
                 self.timers.insert((at, Timer::Link(link)));
             }
             if side.base.take_ready(false) {
-                self.actions.push_back(Action::Ready(Ready::Link(link)));
+                self.actions.push_back(Task::send(link));
             }
         }
     }
