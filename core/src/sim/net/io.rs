@@ -320,6 +320,7 @@ impl Net {
         pipe.taken += taken as u64;
         if taken > 0
             && let Some(since) = pipe.paused_at.take()
+            && self.watch.is_some()
         {
             let cable = index;
             self.seen.push(Seen::ReadsAgain { cable, side, since });
