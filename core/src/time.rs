@@ -97,6 +97,18 @@ impl Now {
         Self { mono, wall }
     }
 
+    /// A moment so much earlier by both clocks; the wall in whole milliseconds, no later than that.
+    pub(crate) fn before(self, by: Duration) -> Self {
+        let since = self.mono.saturating_since(Instant::ORIGIN);
+        let mono = Instant::ORIGIN.saturating_add(since.saturating_sub(by));
+        let millis = u64::try_from(by.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
+        Self::new(mono, self.wall.saturating_sub(millis))
+    }
+}
+
+/// What the machines make of the two clocks.
+#[cfg(feature = "alloc")]
+impl Now {
     /// How long ago that was at most: mono may have stood still in a suspend, the wall may have been stepped.
     pub(crate) fn longest_since(self, at: Self) -> Duration {
         let mono = self.mono.saturating_since(at.mono);
@@ -112,14 +124,6 @@ impl Now {
     fn walled_since(self, at: Self) -> Duration {
         let millis = self.wall.as_millis().saturating_sub(at.wall.as_millis());
         Duration::from_millis(millis)
-    }
-
-    /// A moment so much earlier by both clocks; the wall in whole milliseconds, no later than that.
-    pub(crate) fn before(self, by: Duration) -> Self {
-        let since = self.mono.saturating_since(Instant::ORIGIN);
-        let mono = Instant::ORIGIN.saturating_add(since.saturating_sub(by));
-        let millis = u64::try_from(by.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
-        Self::new(mono, self.wall.saturating_sub(millis))
     }
 }
 
