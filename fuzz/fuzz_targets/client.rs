@@ -46,6 +46,7 @@ fn client(tight: bool) -> Client {
 
 fn play<'a>(habit: Habit<'a>, data: &[u8], tight: bool) -> Play<'a> {
     let mut play = Play::new(Under::Client(Box::new(client(tight))), habit);
+    play.anycast = tight;
     subscribe(&mut play, 0, tight);
     play.wait(0, 0);
     for at in 0..LINKS {

@@ -74,6 +74,8 @@ pub struct Habit<'a> {
 pub struct Play<'a> {
     pub under: Under,
     pub books: Books,
+    /// Whether there is anycast: which of several readers gets one depends on the place it has.
+    pub anycast: bool,
     habit: Habit<'a>,
     mono_us: u64,
     wall_ms: i64,
@@ -115,6 +117,7 @@ impl<'a> Play<'a> {
         Self {
             under,
             books: Books::default(),
+            anycast: true,
             habit,
             mono_us: 0,
             wall_ms: START.as_millis() as i64,
@@ -267,7 +270,8 @@ impl<'a> Play<'a> {
 
     /// A publication, signed by its publisher or by nobody.
     pub fn publication(&mut self, said: &Said) -> Vec<u8> {
-        let (object, sent) = said.sign();
+        let one = said.one && self.anycast;
+        let (object, sent) = Said { one, ..*said }.sign();
         if let Some(sent) = sent {
             self.books.signed(&object, sent);
         }
