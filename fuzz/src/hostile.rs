@@ -90,6 +90,8 @@ pub struct Play<'a> {
     failed: BTreeSet<u32>,
     /// Streams whose reader left.
     left: BTreeSet<(u32, u64)>,
+    /// A link is ending, which its driver reports at once, however lazy.
+    ending: bool,
     print: bool,
 }
 
@@ -129,6 +131,7 @@ impl<'a> Play<'a> {
             connections: 0,
             failed: BTreeSet::new(),
             left: BTreeSet::new(),
+            ending: false,
             print: std::env::var_os("TIDINGS_TRACE").is_some(),
         }
     }
@@ -243,6 +246,7 @@ impl<'a> Play<'a> {
         wire.clean &= fault.is_none() && wire.io.input().is_empty();
         let taken = wire.clean;
         if let Some(error) = fault {
+            self.ending = true;
             self.say(format_args!("{at} ends for {error:?}"));
         }
         taken
@@ -261,6 +265,7 @@ impl<'a> Play<'a> {
         }
         if matches!(frame, Frame::Goodbye(_)) {
             // What comes after it is not read.
+            self.ending = true;
             self.links[at]
                 .iter_mut()
                 .for_each(|wire| wire.clean = false);
@@ -348,7 +353,7 @@ impl<'a> Play<'a> {
 
     /// After a step: an eager driver hands out at once.
     pub fn settle(&mut self) {
-        if !self.habit.lazy {
+        if !self.habit.lazy || core::mem::take(&mut self.ending) {
             self.drain();
         }
     }
