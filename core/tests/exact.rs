@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Fact, Far, Node, TOPIC, at, items, move_to, open, realm, signer, station};
+use common::{Fact, Far, Node, TOPIC, at, items, open, realm, signer, station};
 use tidings::sim::Net;
 use tidings::wire::{self, Frame, Phase, Publication};
 use tidings::{
@@ -267,23 +267,4 @@ fn a_station_that_makes_room_remembers_what_came_before_a_hole() {
         "{answers:?}"
     );
     assert_eq!(reader.types(&mut station, at(1)).len(), 6);
-}
-
-#[test]
-fn a_station_whose_wall_steps_back_does_not_route_again_what_it_forgot_at_its_end() {
-    let (mut station, mut from, mut reader) = busy(StationLimits::default());
-    let object = Fact::numbered(1).sign(&signer(7));
-    publish(&mut station, &mut from, 1, wire::Route::All, &object);
-    assert_eq!(from.types(&mut station, at(1)), ["published 1 routed"]);
-    assert_eq!(reader.types(&mut station, at(1)), ["event 1"]);
-    move_to(&mut station, at(2_000_000));
-    let back = Now::new(at(2_000_000).mono, at(600_000).wall);
-    let again = wire::Publish {
-        id: 2,
-        route: wire::Route::All,
-        publication: &object,
-    };
-    let taken = from.frame(&mut station, back, &Frame::Publish(again));
-    assert_eq!(taken, Ok(Intake::Open));
-    assert_eq!(from.types(&mut station, back), ["published 2 expired"]);
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Fact, Far, Node, TOPIC, at, items, move_to, open, realm, signer, words};
-use tidings::code::{CloseReason, ObjectFault, SubscribeRefusal};
+use tidings::code::{CloseReason, SubscribeRefusal};
 use tidings::wire::{self, Frame};
 use tidings::{
     Action, Answer, AskId, Client, ClientConfig, ClientLimits, Intake, Item, LinkEvent, Notice,
@@ -129,17 +129,19 @@ fn a_window_never_begins_later_than_it_ends_when_the_wall_steps_back() {
 }
 
 #[test]
-fn what_was_forgotten_at_its_end_is_not_new_again_when_the_wall_steps_back() {
+fn a_wall_that_was_set_back_by_half_an_hour_takes_what_is_new_then() {
     let mut node = Node::new(1, open());
     node.seq(at(1), 0, 1);
     node.time(at(2_000_000));
     assert_eq!(node.words(), ["1"]);
-    let back = Now::new(at(2_000_000).mono, at(600_000).wall);
-    node.seq(back, 0, 1);
-    assert_eq!(node.faults(ObjectFault::Expired), 1);
-    let later = Now::new(at(2_010_000).mono, at(610_000).wall);
-    node.time(later);
-    assert_eq!(node.words(), ["dropped out_of_date 1"]);
+    let back = Now::new(at(2_000_000).mono, at(200_000).wall);
+    let fact = Fact {
+        published_at: back.wall,
+        ..Fact::numbered(2)
+    };
+    node.fact(back, 0, fact);
+    node.time(Now::new(at(2_001_000).mono, at(201_000).wall));
+    assert_eq!(node.words(), ["resynced", "2"]);
 }
 
 #[test]

@@ -296,6 +296,7 @@ impl<'a> Play<'a> {
             self.wall_ms += (next / 1000) as i64 - (self.mono_us / 1000) as i64;
             self.mono_us = next;
             let now = self.now();
+            self.books.latest = self.books.latest.max(now.wall);
             let mut turns = 0;
             while self.under.machine().handle_timeout(now) == Turn::More {
                 turns += 1;

@@ -36,8 +36,7 @@ impl Client {
             readers
         };
         let topic = self.enter_topic(arrived.topic, delivery);
-        let life = delivery.freshness(now.wall);
-        if let Err(fault) = self.is_alive(life, delivery.expires_at()) {
+        if let Err(fault) = delivery.freshness(now.wall) {
             self.faults.add(fault);
             // Where it was told what became of its place, it is not missing.
             let (publisher, epoch, seq) = (

@@ -16,7 +16,7 @@ use crate::delivery::{Delivery, range_in};
 use crate::error::LinkError;
 use crate::inbound::dedup::{EntryRef, SignatureKey};
 use crate::tags;
-use crate::time::{Now, WallMs};
+use crate::time::Now;
 use crate::wire::{Event, Object, Publication, SKEW_MS, Via};
 use crate::{LinkId, PublicationHash, SubscriptionId};
 
@@ -252,8 +252,8 @@ impl Client {
     ) -> Result<(), ObjectFault> {
         let Seen { topic, .. } = *seen;
         // What is over stops here when it is known or its place is told of; else it is verified, so that it can be reported.
-        let life = publication.freshness(now.wall).map_err(|(fault, _)| fault);
-        let life = self.is_alive(life, publication.expires_at()).err();
+        let life = publication.freshness(now.wall).err();
+        let life = life.map(|(fault, _)| fault);
         if seen.known {
             return Err(life.unwrap_or(ObjectFault::Duplicate));
         }
@@ -312,17 +312,6 @@ impl Client {
             found.source_refused += u64::from(!admits);
             admits
         });
-    }
-
-    /// A life that was over stays over when the wall steps back: a copy of what was forgotten is not new.
-    pub(super) fn is_alive(
-        &self,
-        life: Result<(), ObjectFault>,
-        until: WallMs,
-    ) -> Result<(), ObjectFault> {
-        life?;
-        let known = self.dedup.reaches(until);
-        known.then_some(()).ok_or(ObjectFault::Expired)
     }
 
     /// Whether every lane that would take it has told what became of its place.

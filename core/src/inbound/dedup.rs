@@ -132,8 +132,6 @@ pub struct Dedup<S, I, C> {
     grain: u64,
     /// The latest time seen.
     mono: Instant,
-    /// The latest end of a life that was over.
-    forgotten: WallMs,
     room_hand: usize,
     /// Above the mark of every slot that was given back.
     marks_used: u32,
@@ -190,7 +188,6 @@ where
             len: 0,
             lists: Lists::EMPTY,
             grain: 0,
-            forgotten: WallMs::new(0),
             mono: Instant::ORIGIN,
             room_hand: 0,
             marks_used: 0,
@@ -221,12 +218,6 @@ where
     /// The last wall millisecond of an entry's life, as it was told to [`commit`](Self::commit).
     pub fn until(&self, entry: EntryRef) -> Option<WallMs> {
         self.slot(entry).map(|slot| slot.until)
-    }
-
-    /// Whether a publication whose life lasts `until` that wall would still be known. Where the wall stepped back, one that was forgotten when
-    /// its life was over would else be taken as new.
-    pub const fn reaches(&self, until: WallMs) -> bool {
-        until.as_millis() > self.forgotten.as_millis()
     }
 
     /// Remembers a publication that was verified and is wanted, until the wall has passed `until` **and** as much monotonic time has gone by
@@ -351,7 +342,6 @@ where
         for (hashes, index) in hashes.into_iter().zip(&batch[..found]) {
             let until = self.slots.as_ref()[*index as usize].until;
             if now.wall > until {
-                self.forgotten = self.forgotten.max(until);
                 self.end(hashes, *index);
             } else {
                 self.wait(*index, now.wall);

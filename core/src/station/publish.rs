@@ -195,10 +195,6 @@ impl Station {
         publication
             .freshness(now.wall)
             .map_err(|(fault, _)| self.fault(fault))?;
-        // A life that was over stays over when the wall steps back: a copy of what was forgotten is not new.
-        if !self.dedup.reaches(publication.expires_at()) {
-            return Err(self.fault(ObjectFault::Expired));
-        }
         // Without an epoch a restart is not seen here, so nothing of such a numbering is forgotten early.
         let tag = match publication.epoch {
             None => tags::NONE,

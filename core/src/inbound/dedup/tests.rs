@@ -55,18 +55,6 @@ fn fixed(slots: usize, shares: usize) -> HeapDedup {
 }
 
 #[test]
-fn what_ended_is_not_reached_again_when_the_wall_steps_back() {
-    let mut dedup = fixed(4, 4);
-    let id = id(1);
-    assert!(dedup.reaches(WallMs::new(1)));
-    assert!(dedup.commit(now(0, 0), entry(&id, 1, 100, 0)).is_ok());
-    dedup.end_due(now(40_000, 101), 10);
-    assert!(dedup.is_empty());
-    assert!(!dedup.reaches(WallMs::new(100)));
-    assert!(dedup.reaches(WallMs::new(101)));
-}
-
-#[test]
 fn an_entry_takes_75_bytes_all_in() {
     assert_eq!((size_of::<Slot>(), size_of::<Group>()), (64, 64));
     let entries = 120_000;
