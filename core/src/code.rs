@@ -174,7 +174,7 @@ closed_set! {
 closed_set! {
     /// Why there may be a gap (WIRE.md 10.9).
     GapReason {
-        Lost = 1, "lost", "no station carried the subscription in the window, and none could replay it", "resync";
+        Lost = 1, "lost", "no station of some mesh carried the subscription in the window, and none could replay it", "resync";
         Expired = 2, "expired", "the station's ring no longer holds what is missing", "resync";
         StationSkipped = 3, "station_skipped", "a live station gave publications up (table 10.7)", "resync";
         PeerInterrupted = 4, "peer_interrupted", "a station behind the station was cut off", "resync";

@@ -334,7 +334,8 @@ pub struct Numbers {
 
 #[cfg(feature = "alloc")]
 impl Numbers {
-    /// For at most `max` numbers, each below `max`. Nothing is allocated until the first.
+    /// For at most `max` numbers, each below `max`: a greater one, or one inserted twice or removed without being there, is a defect of the caller and
+    /// breaks what this answers. Nothing is allocated until the first.
     pub fn new(max: usize, rng: &mut Rng) -> Self {
         Self {
             index: Index::heap(max),

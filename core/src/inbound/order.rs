@@ -348,8 +348,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     #[cfg(feature = "alloc")]
     pub(crate) fn is_told(&self, seq: u64) -> bool {
         let joined = self.aside.get().filter(|rare| seq < rare.joined);
-        let came =
-            joined.is_none_or(|rare| seq >= rare.missing.floor() && !rare.missing.contains(seq));
+        let came = joined.is_none_or(|rare| !rare.is_missing(seq));
         self.is_covered(seq) && came
     }
 

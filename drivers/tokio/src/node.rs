@@ -447,7 +447,7 @@ impl Node {
             host.tickets.clear();
             std::mem::take(&mut host.threads)
         };
-        // Each is at its last signature.
+        // Each is at its last share.
         for thread in threads {
             thread.join().ok();
         }

@@ -7,6 +7,9 @@ use super::item::{Slot, Tail};
 use crate::inbound::held::Held;
 use crate::inbound::ranges::Ranges;
 
+/// Between these two lies no number.
+const NOTHING: (u64, u64) = (u64::MAX, 0);
+
 /// Ranges of missing numbers an order remembers.
 pub(crate) const MISSING: usize = 16;
 
@@ -21,6 +24,8 @@ pub(super) struct Rare<T, S> {
     pub(super) missing: Ranges<MISSING>,
     /// The order was joined here, in the middle: of what is missing below nobody was told.
     pub(super) joined: u64,
+    /// What came late from below there lies between these two.
+    came: (u64, u64),
 }
 
 impl<T, S> Rare<T, S> {
@@ -32,6 +37,28 @@ impl<T, S> Rare<T, S> {
             skips: 0,
             missing: Ranges::new(0),
             joined: 0,
+            came: NOTHING,
+        }
+    }
+
+    /// Only these numbers are missing, and the order was joined at `joined`, where that is not 0.
+    pub(super) fn know(&mut self, missing: Ranges<MISSING>, joined: u64) {
+        (self.missing, self.joined, self.came) = (missing, joined, NOTHING);
+    }
+
+    /// The number was not delivered, for certain: where the ranges do not reach any more, that is all below the join but what lies between
+    /// what came late from there.
+    pub(super) fn is_missing(&self, seq: u64) -> bool {
+        let (first, last) = self.came;
+        let below = (1..self.joined.min(self.missing.floor())).contains(&seq);
+        self.missing.contains(seq) || below && !(first..=last).contains(&seq)
+    }
+
+    /// A missing number came after all.
+    pub(super) fn comes(&mut self, seq: u64) {
+        self.missing.remove(seq);
+        if seq < self.joined {
+            self.came = (self.came.0.min(seq), self.came.1.max(seq));
         }
     }
 }

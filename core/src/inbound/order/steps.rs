@@ -31,7 +31,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
             self.rare();
         }
         if let Some(rare) = self.aside.get_mut() {
-            (rare.missing, rare.joined) = (missing, 0);
+            rare.know(missing, 0);
         }
     }
 
@@ -55,10 +55,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
 
     pub(super) fn offer_below(&mut self, seq: u64, copy_possible: bool, item: T) -> Admit<T> {
         let vouched = self.has_vouched && seq <= self.vouched;
-        let missing = self
-            .aside
-            .get()
-            .is_some_and(|rare| rare.missing.contains(seq));
+        let missing = self.aside.get().is_some_and(|rare| rare.is_missing(seq));
         let known = seq >= self.floor();
         if !missing && (copy_possible || vouched) {
             return Admit::Duplicate(item);
@@ -69,7 +66,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         if let Err(item) = self.push_ready(self.epoch, seq, true, item) {
             return Admit::Busy(item);
         }
-        self.rare().missing.remove(seq);
+        self.rare().comes(seq);
         Admit::Taken
     }
 
@@ -184,7 +181,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         missing.insert(1, seq.saturating_sub(1));
         self.set_missing(missing);
         if seq > 1 {
-            self.rare().joined = seq;
+            self.rare().know(missing, seq);
         }
     }
 

@@ -236,6 +236,28 @@ fn what_comes_from_before_the_start_is_no_copy_of_something_forgotten() {
 }
 
 #[test]
+fn what_comes_from_before_the_start_is_taken_however_many_holes_came_after_it() {
+    let mut order = order();
+    assert_eq!(order.offer(ms(0), 5, false, 0), Admit::Taken);
+    order.handle_timeout(ms(250));
+    for hole in 1..=20 {
+        let at = 300 * hole;
+        assert_eq!(order.offer(ms(at), 5 + 2 * hole, false, 0), Admit::Taken);
+        order.handle_timeout(ms(at + 250));
+        drain(&mut order);
+    }
+    assert!(order.floor() > 5, "the ranges reach no further");
+    for seq in [2, 1, 4] {
+        assert_eq!(order.offer(ms(9_000), seq, true, 0), Admit::Taken, "{seq}");
+        assert_eq!(drain(&mut order), [(seq, seq, "late")]);
+    }
+    for seq in [1, 2, 4, 5] {
+        let again = order.offer(ms(9_001), seq, true, 0);
+        assert!(matches!(again, Admit::Duplicate(_)), "{seq}");
+    }
+}
+
+#[test]
 fn a_closed_place_is_passed_over_without_a_skip() {
     let mut order = at_one();
     assert!(order.close(ms(0), 1));

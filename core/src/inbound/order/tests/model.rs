@@ -37,6 +37,9 @@ pub(in crate::inbound) struct Model {
     pub(in crate::inbound) held: Vec<(u64, Instant, Body)>,
     missing: Vec<(u64, u64)>,
     floor: u64,
+    joined: u64,
+    /// What came late from below where it was joined.
+    came: Vec<u64>,
     out: VecDeque<Out>,
     clock: Instant,
     pub(in crate::inbound) outdated: bool,
@@ -55,6 +58,8 @@ impl Model {
             held: Vec::new(),
             missing: Vec::new(),
             floor: 0,
+            joined: 0,
+            came: Vec::new(),
             out: VecDeque::new(),
             clock: Instant::ORIGIN,
             outdated: false,
@@ -92,6 +97,8 @@ impl Model {
         self.edge = if at_one { Some(0) } else { None };
         self.missing.clear();
         self.floor = u64::from(at_one);
+        self.joined = 0;
+        self.came.clear();
         true
     }
 
@@ -111,7 +118,11 @@ impl Model {
     ) -> Admit<u32> {
         self.tick(now);
         if self.edge.is_some_and(|edge| seq <= edge) {
-            let missing = self.missing.iter().any(|r| r.0 <= seq && seq <= r.1);
+            let known = self.missing.iter().any(|r| r.0 <= seq && seq <= r.1);
+            let lies_between = self.came.iter().any(|came| *came <= seq)
+                && self.came.iter().any(|came| *came >= seq);
+            let below = seq > 0 && seq < self.floor && seq < self.joined && !lies_between;
+            let missing = known || below;
             return match (missing, copy, seq >= self.floor) {
                 (false, true, _) => Admit::Duplicate(item),
                 (false, false, true) => Admit::Conflict(item),
@@ -119,6 +130,9 @@ impl Model {
                 _ => {
                     self.out(seq, true, item);
                     self.deliver_missing(seq);
+                    if seq < self.joined {
+                        self.came.push(seq);
+                    }
                     Admit::Taken
                 }
             };
@@ -312,6 +326,7 @@ impl Model {
     /// Nothing before the first was delivered.
     fn join_at(&mut self, seq: u64) {
         self.floor = seq.min(1);
+        self.joined = seq;
         self.miss(1, seq.saturating_sub(1));
     }
 
