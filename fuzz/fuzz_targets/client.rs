@@ -27,7 +27,7 @@ fn client(tight: bool) -> Client {
     // A subscription that ended keeps its place until its reader took `Ended`, and the places say who is offered a fact first.
     limits.subscriptions = if tight { 4 } else { 256 };
     limits.lanes = if tight { 6 } else { 4096 };
-    limits.resting_lanes = 4;
+    limits.resting_lanes = if tight { 4 } else { 4096 };
     limits.dedup_entries = 64;
     limits.queue_capacity = if tight { 8 } else { 1024 };
     limits.order_max_buffer = 8;
