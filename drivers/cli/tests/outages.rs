@@ -201,7 +201,8 @@ fn a_subscriber_that_was_stopped_recovers_everything() {
 
 #[test]
 fn a_subscriber_that_was_stopped_until_the_ring_expired_has_one_gap() {
-    let (heard, _, began, ended) = a_stopped_subscriber("500");
+    // A second of facts.
+    let (heard, _, began, ended) = a_stopped_subscriber(&rate().to_string());
     let holes = heard.has_one_right_gap(began, ended + 15_000);
     assert!(holes > 0, "nothing was missing");
 }
