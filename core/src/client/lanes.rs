@@ -200,103 +200,87 @@ impl LaneSlot {
         self.whole().map_or(0, |work| work.lane.superseded())
     }
 
-    /// An episode of conflicts that is over because nothing more comes.
-    pub(super) fn finish(&mut self) -> Option<Notice> {
+    /// What is left to say because nothing more comes.
+    pub(super) fn finish(&mut self) -> Option<Item> {
         let publisher = self.publisher;
         let work = self.work()?;
-        let LaneItem::Conflict {
-            epoch,
-            first,
-            last,
-            count,
-        } = work.lane.finish()?
-        else {
-            return None;
-        };
-        let topic = work.topic.clone();
-        let of = Numbering {
-            publisher,
-            topic,
-            epoch,
-        };
-        Some(Notice::Conflict {
-            of,
-            first,
-            last,
-            count,
-        })
+        let item = work.lane.finish()?;
+        Some(told(publisher, &work.topic, item))
     }
 
     /// The next item, as the stream wants it.
     pub(super) fn poll(&mut self, held: &mut usize) -> Option<Item> {
         let publisher = self.publisher;
-        let Work {
-            lane,
-            topic,
-            held_bytes,
-            ..
-        } = self.work()?;
-        let numbering = |epoch| Numbering {
-            publisher,
-            topic: topic.clone(),
-            epoch,
-        };
-        let notice = match lane.poll()? {
-            LaneItem::Fact {
-                epoch,
-                seq,
-                late,
-                item: mut delivery,
-            } => {
-                let bytes = delivery.bytes().len();
-                *held_bytes -= bytes;
-                *held -= bytes;
-                // Sealed facts are opened at the front of their lane; without a group nothing opens them.
-                let Some(seal_key_id) = delivery.sealed_under else {
-                    delivery.late = late;
-                    return Some(Item::Fact(delivery));
-                };
-                Notice::Unopened {
-                    of: numbering(epoch),
-                    seq,
-                    seal_key_id,
-                    reason: UnopenedReason::NoGroup,
-                }
-            }
-            LaneItem::Conflict {
-                epoch,
-                first,
-                last,
-                count,
-            } => Notice::Conflict {
-                of: numbering(epoch),
-                first,
-                last,
-                count,
-            },
-            LaneItem::Restarted { epoch, greater } => Notice::Restarted {
-                of: numbering(epoch),
-                greater,
-            },
-            LaneItem::Resynced { epoch } => Notice::Resynced {
-                of: numbering(epoch),
-            },
-            LaneItem::Skipped { epoch, first, last } => Notice::Skipped {
-                of: numbering(epoch),
-                first,
-                last,
-            },
-            LaneItem::TwoCounters { epoch } => Notice::TwoCounters {
-                of: numbering(epoch),
-            },
-        };
-        Some(Item::Notice(Box::new(notice)))
+        let work = self.work()?;
+        let item = work.lane.poll()?;
+        if let LaneItem::Fact { item, .. } = &item {
+            let bytes = item.bytes().len();
+            work.held_bytes -= bytes;
+            *held -= bytes;
+        }
+        Some(told(publisher, &work.topic, item))
     }
 
     /// Bytes besides its place in the arena.
     pub(super) fn memory(&self) -> usize {
         self.whole().map_or(0, Work::memory)
     }
+}
+
+/// What a lane hands out, as its stream wants it.
+fn told(publisher: NodeId, topic: &str, item: LaneItem<Delivery>) -> Item {
+    let numbering = |epoch| Numbering {
+        publisher,
+        topic: topic.to_owned(),
+        epoch,
+    };
+    let notice = match item {
+        LaneItem::Fact {
+            epoch,
+            seq,
+            late,
+            item: mut delivery,
+        } => {
+            // Sealed facts are opened at the front of their lane; without a group nothing opens them.
+            let Some(seal_key_id) = delivery.sealed_under else {
+                delivery.late = late;
+                return Item::Fact(delivery);
+            };
+            Notice::Unopened {
+                of: numbering(epoch),
+                seq,
+                seal_key_id,
+                reason: UnopenedReason::NoGroup,
+            }
+        }
+        LaneItem::Conflict {
+            epoch,
+            first,
+            last,
+            count,
+        } => Notice::Conflict {
+            of: numbering(epoch),
+            first,
+            last,
+            count,
+        },
+        LaneItem::Restarted { epoch, greater } => Notice::Restarted {
+            of: numbering(epoch),
+            greater,
+        },
+        LaneItem::Resynced { epoch } => Notice::Resynced {
+            of: numbering(epoch),
+        },
+        LaneItem::Skipped { epoch, first, last } => Notice::Skipped {
+            of: numbering(epoch),
+            first,
+            last,
+        },
+        LaneItem::TwoCounters { epoch } => Notice::TwoCounters {
+            of: numbering(epoch),
+        },
+    };
+    Item::Notice(Box::new(notice))
 }
 
 impl Client {

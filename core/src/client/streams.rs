@@ -320,10 +320,10 @@ impl Client {
     }
 
     /// Says something to a stream that is about to end.
-    fn say_last(found: &mut Subscription, held: &mut usize, notice: Notice) {
+    fn say_last(found: &mut Subscription, held: &mut usize, item: Item) {
         let before = found.stream.bytes();
         // A stream that has ended had its last word.
-        drop(found.stream.push(Item::Notice(Box::new(notice))));
+        drop(found.stream.push(item));
         *held = *held + found.stream.bytes() - before;
     }
 
@@ -333,8 +333,8 @@ impl Client {
             return;
         };
         for (_, slot) in self.lanes.iter_mut().filter(|(_, slot)| slot.is_of(id)) {
-            while let Some(notice) = slot.finish() {
-                Self::say_last(found, &mut self.held_bytes, notice);
+            while let Some(item) = slot.finish() {
+                Self::say_last(found, &mut self.held_bytes, item);
             }
         }
     }
@@ -345,7 +345,8 @@ impl Client {
             return;
         };
         while let Some(dropped) = found.episodes.finish() {
-            Self::say_last(found, &mut self.held_bytes, dropped_notice(dropped));
+            let item = Item::Notice(Box::new(dropped_notice(dropped)));
+            Self::say_last(found, &mut self.held_bytes, item);
         }
         found.stream.end(reason);
         let armed = found.episode_at.take();

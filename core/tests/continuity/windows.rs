@@ -3,7 +3,7 @@
 use tidings::code::CloseReason;
 use tidings::inbound::stream::OnFull;
 use tidings::wire::{Frame, Phase, Progress};
-use tidings::{Intake, Turn};
+use tidings::{Intake, SubscriptionId, Turn};
 
 use super::common::{Fact, at, items, open, signer};
 use super::{MESH, World};
@@ -38,15 +38,21 @@ fn a_window_begins_when_a_progress_was_said_which_is_a_round_trip_before_it_came
     assert_eq!(world.words(stream), ["interrupted 39960 io"]);
 }
 
-/// A reader gets something every 10 s. What comes after more than that was held up, who knows where and since when.
-#[test]
-fn what_comes_after_a_silence_may_have_been_said_at_its_beginning() {
+/// A subscription that heard nothing for 15 s, and then a progress.
+fn after_a_silence() -> (World, SubscriptionId) {
     let mut world = World::new(1);
     let stream = world.subscribed();
     world.time(10_000);
     world.progress(0, 0);
     world.time(25_000);
     world.progress(0, 0);
+    (world, stream)
+}
+
+/// A reader gets something every 10 s. What comes after more than that was held up, who knows where and since when.
+#[test]
+fn what_comes_after_a_silence_may_have_been_said_at_its_beginning() {
+    let (mut world, stream) = after_a_silence();
     world.time(26_000);
     world.down(0, CloseReason::Io);
     assert_eq!(world.words(stream), ["interrupted 10000 io"]);
@@ -54,12 +60,7 @@ fn what_comes_after_a_silence_may_have_been_said_at_its_beginning() {
 
 #[test]
 fn an_answered_probe_bounds_what_may_have_been_said_before_a_silence() {
-    let mut world = World::new(1);
-    let stream = world.subscribed();
-    world.time(10_000);
-    world.progress(0, 0);
-    world.time(25_000);
-    world.progress(0, 0);
+    let (mut world, stream) = after_a_silence();
     // It asks at 30,000 and is answered at once.
     world.time(33_000);
     world.progress(0, 0);
