@@ -18,21 +18,13 @@ use tidings::pump::Machine;
 use tidings::{
     Action, Binding, Instant, LinkEvent, LinkId, Misuse, Now, Outcome, Ready, StationRef, Turn,
 };
+use tidings_common::{Clock, IoCounters, patience};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant as TokioInstant;
 
-use crate::clock::Clock;
-use crate::counters::IoCounters;
 use crate::link;
-
-/// How long `close` waits for goodbyes to be written and answered.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
-
-/// How long a machine is not called at most while it has a deadline: a host that slept finds out so
-/// soon after it woke, though the timer's clock stood still.
-const LOOK: Duration = Duration::from_secs(5);
 
 /// A deadline that was missed by so much was missed because the process was stopped.
 const STALLED: Duration = Duration::from_secs(1);
@@ -344,7 +336,7 @@ impl<H: Host> Engine<H> {
 
     /// Waits until every socket is closed, 2 s at most. Cancel safe.
     pub(crate) async fn ended(&self) {
-        self.wait(CLOSE_PATIENCE, |state| state.gone().then_some(()))
+        self.wait(patience::CLOSE, |state| state.gone().then_some(()))
             .await;
     }
 
@@ -436,8 +428,8 @@ async fn keep_time<H: Host>(engine: Arc<Engine<H>>) {
         }
         tokio::select! {
             () = engine.timer.notified() => {}
-            () = tokio::time::sleep_until(TokioInstant::now() + wait.min(LOOK)) => {
-                if wait > LOOK {
+            () = tokio::time::sleep_until(TokioInstant::now() + wait.min(patience::LOOK)) => {
+                if wait > patience::LOOK {
                     // Nothing is due; the machine compares the clocks.
                     let _nothing = engine.with(|state, now| state.host.machine().handle_timeout(now));
                 }

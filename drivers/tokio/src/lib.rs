@@ -1,7 +1,7 @@
 //! The tokio driver of tidings: nodes and stations over loopback TCP.
 //!
 //! Decides: when sockets, clocks and randomness are used. Leaves to others: every rule of tidings,
-//! which is the core's. Believes: the operating system's clocks (`clock.rs`). Bounded by: the
+//! which is the core's. Believes: the operating system's clocks (`tidings_common::Clock`). Bounded by: the
 //! core's limits; the driver adds no queue of its own.
 //!
 //! A [`Node`] or a [`StationServer`] is one machine of the core behind one mutex that is held for
@@ -13,27 +13,20 @@
 #![doc = include_str!("../examples/hello.rs")]
 //! ```
 
-mod address;
-mod clock;
-mod counters;
 mod engine;
-mod epoch;
-mod error;
 mod link;
 mod node;
 mod publish;
 mod publisher;
-mod random;
 mod server;
 mod subscription;
 mod verify;
 
-pub use address::AddressError;
-pub use counters::IoCounters;
-pub use epoch::{EpochFile, EpochFileError};
-pub use error::{StartError, WaitError};
 pub use node::{Node, NodeBuilder};
 pub use publish::{PUBLISH_PATIENCE, Pending};
 pub use publisher::Publisher;
 pub use server::{StationServer, StationServerBuilder};
 pub use subscription::Subscription;
+pub use tidings_common::{
+    AddressError, EpochFile, EpochFileError, IoCounters, StartError, WaitError,
+};

@@ -15,22 +15,18 @@ use bytes::BufMut;
 use tidings::Intake;
 use tidings::code::CloseReason;
 use tidings::pump::{LinkIo, Machine};
+use tidings_common::{IoCounters, patience};
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::IoCounters;
 use crate::engine::{Host, Life, Seat};
 
-/// How long a closing link may take to write what is left and to hear the other side close.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 /// Bytes of one read: what a host may have to take on before it can say that it is busy.
 pub(crate) const MOST_READ: usize = 64 * 1024;
 /// Slices in one write.
 const SLICES: usize = 128;
-/// When to look again for a spent budget at the soonest: the engine's next deadline may be for something else.
-const LATER: Duration = Duration::from_millis(100);
 
 /// What the machine said to one look.
 struct Look {
@@ -138,8 +134,8 @@ impl<H: Host> Task<H> {
                 state.set_paused(link, self.intake == Intake::Paused);
             }
             let later = match state.host.machine().poll_timeout() {
-                Some(at) => at.saturating_since(now.mono).max(LATER),
-                None => LATER,
+                Some(at) => at.saturating_since(now.mono).max(patience::LATER),
+                None => patience::LATER,
             };
             Look {
                 pending: !self.mute && self.io.fill(state.host.machine()),
@@ -148,7 +144,7 @@ impl<H: Host> Task<H> {
             }
         });
         if self.closing.is_some() && self.close_at.is_none() {
-            self.close_at = Some(Instant::now() + CLOSE_PATIENCE);
+            self.close_at = Some(Instant::now() + patience::CLOSE_LINK);
         }
         if look.pending && self.write_at.is_none() {
             self.write_at = engine
@@ -245,7 +241,7 @@ impl<H: Host> Task<H> {
             Ok(_) | Err(_) => {
                 self.mute = true;
                 self.close_at
-                    .get_or_insert_with(|| Instant::now() + CLOSE_PATIENCE);
+                    .get_or_insert_with(|| Instant::now() + patience::CLOSE_LINK);
             }
         }
         true

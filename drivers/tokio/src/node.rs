@@ -18,20 +18,15 @@ use tidings::{
     Action, Client, ClientConfig, ClientLimits, ClientStatus, LinkState, MemoryReport, NodeId, Now,
     Outcome, Question, Ready, Refused, StationRef, Subscribe, SubscriptionId, Ticket, Verification,
 };
+use tidings_common::{Clock, StationAddress, patience};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-use crate::address::StationAddress;
-use crate::clock::Clock;
 use crate::engine::{After, Engine, Host, Life, Tuning};
-use crate::epoch::EpochFile;
 use crate::verify::{self, Pool};
-use crate::{AddressError, IoCounters, StartError, Subscription, WaitError, random};
-
-/// How long one address may take to connect.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+use crate::{AddressError, EpochFile, IoCounters, StartError, Subscription, WaitError};
 
 /// What a node adds to its client.
 #[derive(Debug)]
@@ -157,7 +152,7 @@ async fn dial(engine: Arc<Engine<NodeHost>>, station: StationRef) {
         .unwrap_or_default();
     for target in targets {
         let connecting = connect(target, engine.tuning);
-        if let Ok(Ok(stream)) = tokio::time::timeout(CONNECT_PATIENCE, connecting).await {
+        if let Ok(Ok(stream)) = tokio::time::timeout(patience::CONNECT, connecting).await {
             engine.lock().host.dials.remove(&station);
             if engine.attach(stream, Some(station)).is_ok() {
                 return;
@@ -309,7 +304,7 @@ impl NodeBuilder {
             config = config.last_epoch(epochs.kept()).keep_epochs(true);
         }
         let config = config.build()?;
-        let (seed, entropy) = random::draw()?;
+        let (seed, entropy) = tidings_common::draw()?;
         let clock = Clock::start();
         let client = Client::new(config, seed, entropy, clock.now());
         let id = client.id();

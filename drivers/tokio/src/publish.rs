@@ -18,7 +18,7 @@ use crate::Node;
 use crate::engine::Life;
 
 /// How long [`Node::publish`] waits for room before it gives the publication back.
-pub const PUBLISH_PATIENCE: Duration = Duration::from_secs(30);
+pub const PUBLISH_PATIENCE: Duration = tidings_common::patience::PUBLISH;
 
 impl Node {
     /// Publishes and waits for the outcome. While the publish windows are full it waits its turn,

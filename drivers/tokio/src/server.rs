@@ -15,18 +15,13 @@ use tidings::{
     Action, MemoryReport, NodeId, Now, Publish, RealmId, Refused, Station, StationConfig,
     StationLimits, StationStatus,
 };
+use tidings_common::{Clock, patience};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Handle;
 
-use crate::clock::Clock;
 use crate::engine::{After, Engine, Host, Tuning};
-use crate::{AddressError, IoCounters, StartError, address, random};
+use crate::{AddressError, IoCounters, StartError};
 
-/// How long a listener waits after an accept that failed (no file descriptor is left, say).
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long a station that drains is waited for: the core ends its links after 5 s, and a socket has a
-/// second to be closed.
-const DRAIN_PATIENCE: Duration = Duration::from_secs(7);
 /// Connections the operating system keeps until they are accepted.
 const BACKLOG: u32 = 1024;
 
@@ -78,7 +73,7 @@ impl StationServerBuilder {
     /// [`AddressError`] says what is wrong and what to write instead. Plain TCP is for loopback
     /// alone.
     pub fn listen(mut self, at: &str) -> Result<Self, AddressError> {
-        self.listen = Some(address::listen(at)?);
+        self.listen = Some(tidings_common::listen(at)?);
         Ok(self)
     }
 
@@ -144,7 +139,7 @@ impl StationServerBuilder {
             kind => StartError::Bind { address, kind },
         })?;
         let address = listener.local_addr().unwrap_or(address);
-        let (seed, entropy) = random::draw()?;
+        let (seed, entropy) = tidings_common::draw()?;
         let clock = Clock::start();
         let station = Station::new(config, seed, entropy, clock.now());
         let id = station.id();
@@ -203,7 +198,7 @@ async fn accept(seat: Listening, listener: TcpListener) {
                     // A connection that went away by itself is nobody's trouble; anything else
                     // needs a moment to pass.
                     if error.kind() != ErrorKind::ConnectionAborted {
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                        tokio::time::sleep(patience::ACCEPT_PAUSE).await;
                     }
                     true
                 }
@@ -290,7 +285,7 @@ impl StationServer {
     pub async fn drain(&self) {
         self.engine.with(|state, now| state.host.station.drain(now));
         self.engine
-            .wait(DRAIN_PATIENCE, |state| {
+            .wait(patience::DRAIN, |state| {
                 state.host.station.is_drained().then_some(())
             })
             .await;

@@ -10,24 +10,24 @@ use tidings::{Instant, Now, WallMs};
 
 /// The monotonic clock since the driver started, and the host's date.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
     start: Host,
 }
 
 impl Clock {
     /// Starts counting now.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self { start: Host::now() }
     }
 
     /// Both clocks, sampled together.
-    pub(crate) fn now(&self) -> Now {
+    pub fn now(&self) -> Now {
         let mono = u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX);
         Now::new(Instant::from_micros(mono), wall())
     }
 
     /// How long from this moment to `deadline`; zero when it is past.
-    pub(crate) fn until(&self, deadline: Instant) -> Duration {
+    pub fn until(&self, deadline: Instant) -> Duration {
         deadline.saturating_since(self.now().mono)
     }
 }

@@ -23,7 +23,8 @@ pub struct IoCounters {
 }
 
 impl IoCounters {
-    pub(crate) fn add(&mut self, more: Self) {
+    /// Adds what was counted elsewhere.
+    pub fn add(&mut self, more: Self) {
         self.reads += more.reads;
         self.bytes_read += more.bytes_read;
         self.writes += more.writes;

@@ -8,7 +8,10 @@ use tidings::{Entropy, Seed};
 use crate::StartError;
 
 /// What one machine needs.
-pub(crate) fn draw() -> Result<(Seed, Entropy), StartError> {
+///
+/// # Errors
+/// [`StartError::NoRandomness`].
+pub fn draw() -> Result<(Seed, Entropy), StartError> {
     let mut seed = [0; 32];
     let mut entropy = [0; 32];
     let filled = getrandom::fill(&mut seed).and_then(|()| getrandom::fill(&mut entropy));

@@ -12,11 +12,11 @@ use tidings::NodeId;
 /// A station's address: `tcp://HOST:PORT`, or `tcp://NODE_ID@HOST:PORT` to accept no other station
 /// there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StationAddress {
+pub struct StationAddress {
     /// Loopback addresses, in the order to try them. Never empty.
-    pub(crate) sockets: Vec<SocketAddr>,
+    pub sockets: Vec<SocketAddr>,
     /// The station expected there.
-    pub(crate) pin: Option<NodeId>,
+    pub pin: Option<NodeId>,
 }
 
 /// What is wrong with an address.
@@ -101,7 +101,10 @@ impl core::error::Error for AddressError {}
 
 impl StationAddress {
     /// Reads and resolves `text`. A name blocks while it is looked up; numbers do not.
-    pub(crate) fn parse(text: &str) -> Result<Self, AddressError> {
+    ///
+    /// # Errors
+    /// [`AddressError`] says what is wrong and what to write instead.
+    pub fn parse(text: &str) -> Result<Self, AddressError> {
         let address = || text.to_owned();
         let Some(rest) = text.strip_prefix("tcp://") else {
             return Err(AddressError::UnknownScheme { address: address() });
@@ -121,7 +124,10 @@ impl StationAddress {
 }
 
 /// Reads what a station is to listen on: `HOST:PORT`, with or without `tcp://`.
-pub(crate) fn listen(text: &str) -> Result<SocketAddr, AddressError> {
+///
+/// # Errors
+/// [`AddressError`] says what is wrong and what to write instead.
+pub fn listen(text: &str) -> Result<SocketAddr, AddressError> {
     let host_port = match text.split_once("://") {
         None => text,
         Some(("tcp", rest)) => rest,

@@ -78,17 +78,25 @@ impl EpochFile {
             .map_err(|error| EpochFileError::Io(error.kind()))
     }
 
-    pub(crate) fn open(path: PathBuf) -> Result<Self, EpochFileError> {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// Each of [`EpochFileError`] but `Exists`.
+    pub fn open(path: PathBuf) -> Result<Self, EpochFileError> {
         let kept = Mutex::new(read(&path)?);
         Ok(Self { path, kept })
     }
 
-    pub(crate) fn kept(&self) -> u64 {
+    /// The greatest epoch it says.
+    pub fn kept(&self) -> u64 {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes down that this epoch and some more may be used, and answers up to which. It waits for the disk.
-    pub(crate) fn keep(&self, epoch: u64) -> Result<u64, EpochFileError> {
+    ///
+    /// # Errors
+    /// Each of [`EpochFileError`] but `Exists`; what it said before still stands then.
+    pub fn keep(&self, epoch: u64) -> Result<u64, EpochFileError> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if *kept < epoch {
             // Another process with this key may have written more: the greater one stays.
