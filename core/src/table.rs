@@ -146,9 +146,9 @@ impl<K: TableKey, V, S: AsRef<[Slot<K, V>]> + AsMut<[Slot<K, V>]>> Table<K, V, S
         value
     }
 
-    /// Looks at the next `budget` slots from `hand` on and removes the entries `keep` refuses; answers how many those were. For lives that
-    /// end: called again and again with the same `hand` it comes by every entry, also of a table that changes meanwhile, though one may be seen twice
-    /// or only a round later. `hand` starts at 0.
+    /// Looks at slots from `hand` on, one round and `budget` looks at most, and removes the entries `keep` refuses; answers how many those
+    /// were. For lives that end: a budget of twice the slots comes by every entry, a smaller one when it is called again and again with the
+    /// same `hand`, also in a table that changes meanwhile, though one may be seen twice or only a round later. `hand` starts at 0.
     pub fn sweep(
         &mut self,
         hand: &mut usize,
@@ -157,7 +157,9 @@ impl<K: TableKey, V, S: AsRef<[Slot<K, V>]> + AsMut<[Slot<K, V>]>> Table<K, V, S
     ) -> usize {
         let before = self.len;
         let slots = self.slots.as_ref().len();
-        for _ in 0..budget.min(slots) {
+        let (mut passed, mut looks) = (0, budget);
+        while passed < slots && looks > 0 {
+            looks -= 1;
             if *hand >= slots {
                 *hand = 0;
             }
@@ -167,6 +169,7 @@ impl<K: TableKey, V, S: AsRef<[Slot<K, V>]> + AsMut<[Slot<K, V>]>> Table<K, V, S
             };
             if kept {
                 *hand += 1;
+                passed += 1;
             } else {
                 // What followed has moved to this slot: stay.
                 self.remove_at(*hand);

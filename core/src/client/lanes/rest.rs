@@ -5,11 +5,10 @@
 
 use alloc::vec::Vec;
 
-use super::{Kept, LaneKey, LaneSlot};
+use super::{Kept, LaneSlot};
 use crate::SubscriptionId;
 use crate::client::receive::Wanted;
 use crate::client::{Client, LaneId};
-use crate::inbound::lane::Resting;
 use crate::time::Now;
 
 impl Client {
@@ -89,16 +88,13 @@ impl Client {
             self.remove_lane(lane);
         }
         let mut gone = Vec::new();
-        let of_it = |key: &LaneKey, _: &mut Resting| {
+        self.resting.sweep(&mut 0, usize::MAX, |key, _| {
             let keep = key.subscription != id;
             if !keep {
                 gone.push(key.topic);
             }
             keep
-        };
-        let (mut hand, mut of_it) = (0, of_it);
-        // A round in which entries go may pass over some: again, until one finds none.
-        while self.resting.sweep(&mut hand, usize::MAX, &mut of_it) > 0 {}
+        });
         for topic in gone {
             self.leave_topic(topic);
         }
