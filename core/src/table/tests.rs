@@ -152,6 +152,19 @@ fn ten_thousand_strangers_leave_memory_where_it_was() {
 }
 
 #[test]
+fn one_round_of_a_sweep_sees_every_entry_wherever_it_begins() {
+    for start in 0..32 {
+        let mut table = HeapTable::with_capacity(100, &mut rng());
+        for key in 0..20u64 {
+            assert_eq!(table.insert(key, ()), Ok(None));
+        }
+        let mut hand = start;
+        assert_eq!(table.sweep(&mut hand, usize::MAX, |key, ()| *key < 4), 16);
+        assert!((0..4).all(|key| table.contains(&key)));
+    }
+}
+
+#[test]
 fn churn_without_end_costs_what_it_cost_at_first() {
     let slots: Vec<Slot<u64, ()>> = (0..114).map(|_| None).collect();
     let mut table = Table::new(slots, 100, &mut rng());
