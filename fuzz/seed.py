@@ -45,6 +45,11 @@ def frame():
         yield stream("open", bodies, bytes([7]))
 
 
+def positions():
+    for entry in entries("positions"):
+        yield bytes.fromhex(entry["hex"])
+
+
 def publication():
     for entry in entries("publications"):
         yield b"\0" + bytes.fromhex(entry["hex"])
@@ -154,7 +159,7 @@ def seal():
 
 def main():
     into = pathlib.Path(sys.argv[1])
-    for target in (cbor, client, frame, order, publication, seal, station, topic):
+    for target in (cbor, client, frame, order, positions, publication, seal, station, topic):
         name = target.__name__
         folder = into / name
         folder.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ pub mod cuts;
 pub mod hostile;
 pub mod ledger;
 pub mod peer;
+pub mod positions;
 pub mod publication;
 pub mod said;
 pub mod script;
