@@ -1,9 +1,10 @@
 //! This side of one link, as both large machines keep it: the frame that comes next, what goes first, the deadline in their index.
 //!
 //! Decides: when a link is not read, which answers go before everything else, what an end leaves to be written, when the clocks say that
-//! this side slept, before when nothing that is read can have been said. Leaves to others: what frames mean, and the index of deadlines: every change of it is a returned value. Believes: mono;
-//! the wall is told, and compared with it. Bounded by: the answers allowed.
+//! this side slept, before when nothing that is read can have been said. Leaves to others: what frames mean, and the index of deadlines, in
+//! which it keeps its own up to date. Believes: mono; the wall is told, and compared with it. Bounded by: the answers allowed.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use bytes::BytesMut;
@@ -309,14 +310,18 @@ impl Side {
         self.armed.take()
     }
 
-    /// The deadline to take out of the index and the one to put in, when they changed. One that moved back stays where it is and is looked
-    /// at early.
-    pub(crate) fn rearm(&mut self) -> Option<(Option<Instant>, Instant)> {
-        let at = self.link.poll_timeout().filter(|_| !self.closed)?;
+    /// Brings its deadline in the index up to date, where `timer` names it. One that moved back stays where it is and is looked at early.
+    pub(crate) fn rearm<T: Ord + Copy>(&mut self, index: &mut BTreeSet<(Instant, T)>, timer: T) {
+        let Some(at) = self.link.poll_timeout().filter(|_| !self.closed) else {
+            return;
+        };
         if self.armed.is_some_and(|armed| armed <= at) {
-            return None;
+            return;
         }
-        Some((self.armed.replace(at), at))
+        if let Some(armed) = self.armed.replace(at) {
+            index.remove(&(armed, timer));
+        }
+        index.insert((at, timer));
     }
 
     /// The deadline in the index has come.

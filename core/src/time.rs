@@ -109,6 +109,11 @@ impl Now {
 /// What the machines make of the two clocks.
 #[cfg(feature = "alloc")]
 impl Now {
+    /// This moment for who has been at `before`: mono does not go back.
+    pub(crate) fn after(self, before: Self) -> Self {
+        Self::new(self.mono.max(before.mono), self.wall)
+    }
+
     /// How long ago that was at most: mono may have stood still in a suspend, the wall may have been stepped.
     pub(crate) fn longest_since(self, at: Self) -> Duration {
         let mono = self.mono.saturating_since(at.mono);

@@ -222,7 +222,7 @@ impl Client {
         if now == before {
             return now;
         }
-        self.now = Now::new(now.mono.max(before.mono), now.wall);
+        self.now = now.after(before);
         if slept(before, self.now, || self.poll_timeout()) {
             // A wall that was set back is no sleep.
             if self.now.wall > before.wall {

@@ -514,12 +514,8 @@ impl Client {
     }
 
     pub(super) fn arm_link(&mut self, link: LinkId) {
-        let Some(side) = self.links.get_mut(link) else {
-            return;
-        };
-        if let Some((armed, at)) = side.base.rearm() {
-            self.disarm(armed, Timer::Link(link));
-            self.timers.insert((at, Timer::Link(link)));
+        if let Some(side) = self.links.get_mut(link) {
+            side.base.rearm(&mut self.timers, Timer::Link(link));
         }
     }
 
@@ -539,12 +535,7 @@ impl Client {
         self.counts.clock_jumps += 1;
         for (link, side) in self.links.iter_mut() {
             side.base.suspect(now.mono);
-            if let Some((armed, at)) = side.base.rearm() {
-                if let Some(armed) = armed {
-                    self.timers.remove(&(armed, Timer::Link(link)));
-                }
-                self.timers.insert((at, Timer::Link(link)));
-            }
+            side.base.rearm(&mut self.timers, Timer::Link(link));
             if side.take_ready() {
                 self.actions.push_back(Action::Ready(Ready::Link(link)));
             }

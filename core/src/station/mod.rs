@@ -193,7 +193,7 @@ impl Station {
         if now == before {
             return now;
         }
-        self.now = Now::new(now.mono.max(before.mono), now.wall);
+        self.now = now.after(before);
         if slept(before, self.now, || self.poll_timeout()) {
             self.suspect_all(self.now);
         }

@@ -83,12 +83,7 @@ impl Station {
         self.counts.clock_jumps += 1;
         for (link, side) in self.links.iter_mut() {
             side.base.suspect(now.mono);
-            if let Some((armed, at)) = side.base.rearm() {
-                if let Some(armed) = armed {
-                    self.timers.remove(&(armed, Timer::Link(link)));
-                }
-                self.timers.insert((at, Timer::Link(link)));
-            }
+            side.base.rearm(&mut self.timers, Timer::Link(link));
             if side.base.take_ready(false) {
                 self.actions.push_back(Task::send(link));
             }
@@ -131,12 +126,8 @@ impl Station {
 
     /// Puts a link's own deadline into the index.
     pub(super) fn arm_link(&mut self, link: LinkId) {
-        let Some(side) = self.links.get_mut(link) else {
-            return;
-        };
-        if let Some((armed, at)) = side.base.rearm() {
-            self.disarm(armed, Timer::Link(link));
-            self.timers.insert((at, Timer::Link(link)));
+        if let Some(side) = self.links.get_mut(link) {
+            side.base.rearm(&mut self.timers, Timer::Link(link));
         }
     }
 
