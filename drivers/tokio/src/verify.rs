@@ -181,15 +181,16 @@ impl Pool {
         if asked == 0 {
             return;
         }
-        while self.threads.len() < self.most.min(self.backlog.open) && self.start_thread(engine) {}
         let idle = {
             let mut queue = self.shared.lock();
-            match queue.closed {
-                true => self.asked.clear(),
-                false => queue.jobs.extend(self.asked.drain(..)),
+            if queue.closed {
+                return self.asked.clear();
             }
+            queue.jobs.extend(self.asked.drain(..));
             queue.idle
         };
+        // What these find waiting needs no word to them.
+        while self.threads.len() < self.most.min(self.backlog.open) && self.start_thread(engine) {}
         if self.threads.is_empty() {
             // The system has no thread to give: the runtime's have to do.
             let (engine, shared) = (Arc::clone(engine), Arc::clone(&self.shared));
