@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::{Fact, Far, Node, TOPIC, at, items, open, realm, signer, station};
+use common::{Fact, Far, Node, TOPIC, asked, at, items, open, realm, signer, station};
 use tidings::sim::Net;
 use tidings::wire::{self, Frame, Phase, Publication};
 use tidings::{
-    Action, Answer, AskId, Client, ClientConfig, ClientLimits, Duration, Instant, Intake, Item,
-    Now, Publish, Question, Station, StationConfig, StationLimits, Verification,
+    Answer, ClientConfig, ClientLimits, Duration, Instant, Intake, Item, Now, Publish, Station,
+    StationConfig, StationLimits, Verification,
 };
 
 #[test]
@@ -30,21 +30,6 @@ fn a_fact_that_found_no_room_is_delivered_when_another_station_brings_it() {
     assert_eq!(node.words(), ["*9"]);
 }
 
-fn questions(client: &mut Client) -> Vec<AskId> {
-    let mut asked = Vec::new();
-    while let Some(action) = client.poll_action() {
-        if let Action::Ask {
-            ask,
-            question: Question::Verify(_),
-            ..
-        } = action
-        {
-            asked.push(ask);
-        }
-    }
-    asked
-}
-
 #[test]
 fn of_one_fact_under_two_signatures_that_wait_for_their_answers_one_is_delivered() {
     let config = ClientConfig::new(signer(1)).verification(Verification::Asked);
@@ -60,9 +45,9 @@ fn of_one_fact_under_two_signatures_that_wait_for_their_answers_one_is_delivered
     twin[at_byte] ^= 1;
     node.object(at(1), 0, &object);
     node.object(at(1), 0, &twin);
-    let asked = questions(&mut node.client);
+    let asked = asked(&mut node.client);
     assert_eq!(asked.len(), 2);
-    for ask in asked {
+    for (ask, _) in asked {
         let answer = Answer::Verified(true);
         node.client.answer(at(2), ask, answer).expect("open");
     }

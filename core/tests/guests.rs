@@ -2,9 +2,7 @@
 
 mod common;
 
-use common::{Fact, Far, TOPIC, at, move_to, realm, secs, signer, station};
-use tidings::crypto::Signer;
-use tidings::pump::Machine;
+use common::{Fact, Far, TOPIC, at, counter, move_to, numbers, realm, secs, signer, station};
 use tidings::wire::{self, Frame, Phase};
 use tidings::{Publish, Refusal, StationConfig, StationLimits};
 
@@ -116,21 +114,11 @@ fn a_refused_publication_of_the_stations_own_uses_no_number() {
     assert_eq!(refused.reason, Refusal::WouldBlock);
     move_to(&mut station, at(1_000_000));
     assert_eq!(station.publish(at(1_000_000), own(3)).ok(), Some(1));
-    let bodies = reader.read(&mut station as &mut dyn Machine, at(1_000_000));
-    let seqs: Vec<u64> = bodies
+    let numbers = numbers(&reader.read(&mut station, at(1_000_000)));
+    let own = numbers
         .iter()
-        .filter_map(|body| match Frame::decode(body, Phase::Established) {
-            Ok(Frame::Event(event)) => {
-                let profile = signer(1).profile();
-                let parsed = wire::Publication::parse(event.publication, profile);
-                Some(parsed.expect("a publication"))
-            }
-            _ => None,
-        })
-        .filter(|publication| publication.publisher == station.id())
-        .map(|publication| publication.seq)
-        .collect();
-    assert_eq!(seqs.last(), Some(&2), "{seqs:?}");
+        .rfind(|(publisher, _)| *publisher == station.id());
+    assert_eq!(own, Some(&(station.id(), 2)), "{numbers:?}");
 }
 
 #[test]
@@ -144,26 +132,11 @@ fn an_anycast_whose_reader_leaves_before_it_was_written_is_a_dead_letter() {
     }
     reader.read(&mut station, at(0));
     for seq in 1..=4 {
-        let one = Fact {
-            one: true,
-            ..Fact::numbered(seq)
-        };
-        let object = one.sign(&signer(7));
-        let publish = Frame::Publish(wire::Publish {
-            id: seq,
-            route: wire::Route::One,
-            publication: &object,
-        });
-        let taken = writer.frame(&mut station, at(1), &publish);
-        assert!(taken.is_ok());
+        writer.publish_one(&mut station, at(1), seq);
     }
     let taken = reader.frame(&mut station, at(2), &Frame::Unsubscribe(1));
     assert!(taken.is_ok());
-    let dead = |station: &tidings::Station| {
-        let counters = station.status().counters;
-        let found = counters.iter().find(|(name, _)| *name == "dead_letters");
-        found.expect("a counter").1
-    };
+    let dead = |station: &tidings::Station| counter(&station.status().counters, "dead_letters");
     assert_eq!(dead(&station), 2);
     let goodbye = Frame::Goodbye(wire::Goodbye {
         reason: tidings::code::CloseReason::Normal,
@@ -191,18 +164,7 @@ fn anycasts_that_wait_take_a_bounded_number_of_bytes_at_all_links_together() {
     }
     let mut writer = Far::dial(&mut station, at(0), signer(7));
     for seq in 1..=20 {
-        let one = Fact {
-            one: true,
-            ..Fact::numbered(seq)
-        };
-        let object = one.sign(&signer(7));
-        let publish = Frame::Publish(wire::Publish {
-            id: seq,
-            route: wire::Route::One,
-            publication: &object,
-        });
-        let taken = writer.frame(&mut station, at(1), &publish);
-        assert!(taken.is_ok());
+        writer.publish_one(&mut station, at(1), seq);
         let memory = station.memory();
         let line = memory.line("ones_bytes").expect("a line");
         assert!(line.used <= 1024, "{line:?}");

@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::{Fact, Far, Node, TOPIC, at, items, move_to, open, realm, signer, words};
+use common::{Fact, Far, Node, TOPIC, asked, at, items, move_to, open, realm, signer, words};
 use tidings::code::{CloseReason, SubscribeRefusal};
 use tidings::wire::{self, Frame};
 use tidings::{
-    Action, Answer, AskId, Client, ClientConfig, ClientLimits, Intake, Item, LinkEvent, Notice,
-    Now, OnFull, Publish, Question, Sources, StationRef, Subscribe, Verification, VerifyJob,
+    Action, Answer, Client, ClientConfig, ClientLimits, Intake, Item, LinkEvent, Notice, Now,
+    OnFull, Publish, Sources, StationRef, Subscribe, Verification,
 };
 
 fn progress(node: &mut Node, now: Now, link: usize, behind_ms: u64) {
@@ -162,24 +162,8 @@ fn after_the_wall_stepped_back_progress_counts_by_the_new_wall() {
     assert_eq!(from, back(at(8000)).wall);
 }
 
-/// The questions about signatures that are open.
-fn asked(client: &mut Client) -> Vec<(AskId, VerifyJob)> {
-    let mut asked = Vec::new();
-    while let Some(action) = client.poll_action() {
-        if let Action::Ask {
-            ask,
-            question: Question::Verify(job),
-            ..
-        } = action
-        {
-            asked.push((ask, job));
-        }
-    }
-    asked
-}
-
-#[test]
-fn an_anycast_that_finds_no_room_gives_up_no_number_of_the_others() {
+/// A node that is asked about three facts, and has room for one in its stream and one behind a gap.
+fn narrow() -> Node {
     let mut limits = ClientLimits::default();
     limits.order_max_buffer = 1;
     let config = ClientConfig::new(signer(1))
@@ -190,22 +174,30 @@ fn an_anycast_that_finds_no_room_gives_up_no_number_of_the_others() {
     for seq in 1..=3 {
         node.seq(at(1), 0, seq);
     }
+    node
+}
+
+/// All signatures it was asked about are good.
+fn answer_all(node: &mut Node, now: Now) {
+    for (ask, job) in asked(&mut node.client) {
+        let answer = Answer::Verified(job.run());
+        node.client.answer(now, ask, answer).expect("open");
+    }
+}
+
+#[test]
+fn an_anycast_that_finds_no_room_gives_up_no_number_of_the_others() {
+    let mut node = narrow();
     let one = Fact {
         one: true,
         ..Fact::numbered(9)
     };
     node.fact(at(1), 0, one);
     // One is read, two wait in the lane, and there is no room for the fourth.
-    for (ask, job) in asked(&mut node.client) {
-        let answer = Answer::Verified(job.run());
-        node.client.answer(at(2), ask, answer).expect("open");
-    }
+    answer_all(&mut node, at(2));
     let mut got = node.words();
     node.seq(at(3), 0, 4);
-    for (ask, job) in asked(&mut node.client) {
-        let answer = Answer::Verified(job.run());
-        node.client.answer(at(3), ask, answer).expect("open");
-    }
+    answer_all(&mut node, at(3));
     got.extend(node.words());
     node.time(at(5000));
     got.extend(node.words());
@@ -214,16 +206,7 @@ fn an_anycast_that_finds_no_room_gives_up_no_number_of_the_others() {
 
 #[test]
 fn a_fact_that_is_dropped_is_told_once_though_its_lane_has_no_room_for_its_place() {
-    let mut limits = ClientLimits::default();
-    limits.order_max_buffer = 1;
-    let config = ClientConfig::new(signer(1))
-        .verification(Verification::Asked)
-        .limits(limits);
-    let request = open().on_full(OnFull::Pause).queue_capacity(1);
-    let mut node = Node::with(config, 1, request);
-    for seq in 1..=3 {
-        node.seq(at(1), 0, seq);
-    }
+    let mut node = narrow();
     // It is fresh when it comes and over when its signature is known to be good.
     let short = Fact {
         ttl_ms: Some(1),

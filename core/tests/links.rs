@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Far, Node, at, closed, open, probing_client, probing_station, secs, signer};
+use common::{Far, Node, at, closed, counter, open, probing_client, probing_station, secs, signer};
 use tidings::code::CloseReason;
 use tidings::link::PROBE_EVERY;
 use tidings::pump::Machine;
@@ -25,11 +25,6 @@ fn node(stations: u16, request: Subscribe) -> Node {
         far.answers = false;
     }
     node
-}
-
-fn counter(counters: &[(&'static str, u64)], name: &str) -> u64 {
-    let found = counters.iter().find(|(known, _)| *known == name);
-    found.expect("a counter of that name").1
 }
 
 /// The nonce of the one probe among what was written, if there is one.

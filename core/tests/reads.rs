@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{EPOCH, Far, TOPIC, at, closed, kind, move_to, realm, signer};
+use common::{EPOCH, Far, TOPIC, at, closed, counter, kind, move_to, realm, signer};
 use tidings::code::CloseReason;
 use tidings::crypto::Signer;
 use tidings::pump::LinkIo;
@@ -54,9 +54,7 @@ fn spent(station: &Station) -> usize {
 }
 
 fn later(station: &Station) -> u64 {
-    let counters = station.status().counters;
-    let found = counters.iter().find(|(name, _)| *name == "reads_later");
-    found.expect("a counter").1
+    counter(&station.status().counters, "reads_later")
 }
 
 /// A link that announces a frame and sends its first bytes.

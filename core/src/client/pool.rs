@@ -420,8 +420,12 @@ impl Client {
         if side.base.is_closed() {
             return false;
         }
+        // A link that failed is not up any more: what tells is whether it came up.
+        let dialled = self.stations.get(usize::from(side.station.0));
         let code = match reason {
-            _ if !side.is_live() => DiagnosticCode::HandshakeFailed,
+            _ if dialled.is_none_or(|dialled| dialled.up_at.is_none()) => {
+                DiagnosticCode::HandshakeFailed
+            }
             CloseReason::LivenessLost => DiagnosticCode::LivenessLost,
             CloseReason::ProtocolError => DiagnosticCode::ProtocolError,
             _ => DiagnosticCode::LinkDown,

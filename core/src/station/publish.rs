@@ -347,7 +347,8 @@ impl Station {
         }
     }
 
-    /// Publishes a fact of the station's own, under its identity. Answers how many subscriptions it reached here.
+    /// Publishes a fact of the station's own, under its identity, to every reader: `one` and `by` are a node's. Answers how many
+    /// subscriptions it reached here.
     ///
     /// # Errors
     /// What [`crate::Client::publish`] refuses too; nothing was changed, no number was used.
@@ -365,6 +366,9 @@ impl Station {
         wire::check_payload(&request.payload)
             .map_err(|fault| Refusal::BadPayload(PayloadError::Cbor(fault)))?;
         let ttl_ms = request.ttl_ms()?;
+        if now.wall.as_millis() == 0 {
+            return Err(Refusal::UnsetClock);
+        }
         let fresh = (now.wall.as_millis().saturating_mul(1000)).max(self.own_epoch + 1);
         let key = (request.realm, request.topic.to_owned());
         let (epoch, seq) = self

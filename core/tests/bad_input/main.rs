@@ -9,7 +9,7 @@ mod time;
 
 use std::path::PathBuf;
 
-use common::{Fact, Far, TOPIC, at, closed, items, realm, signer, words};
+use common::{Fact, Far, TOPIC, at, closed, counter, items, realm, signer, words};
 use serde_json::Value as Json;
 use tidings::code::CloseReason;
 use tidings::pump::Machine;
@@ -171,11 +171,6 @@ impl Honest for HonestClient {
     fn links_failed(&self) -> u64 {
         counter(&self.client.status().counters, "links_failed")
     }
-}
-
-fn counter(counters: &[(&'static str, u64)], name: &str) -> u64 {
-    let found = counters.iter().find(|(other, _)| *other == name);
-    found.unwrap_or_else(|| panic!("no counter {name}")).1
 }
 
 /// The fault ended that link and no other: the error is repeated, the driver is told once, a goodbye (or the handshake's refusal) is

@@ -13,11 +13,13 @@ use tidings::crypto::Signer;
 use tidings::link::{Link, LinkSettings, PROBE_EVERY_MAX, Step};
 use tidings::pump::Machine;
 use tidings::sim::{START, entropy, fake_signer};
-use tidings::wire::{self, Body, Draft, Event, Frame, Phase, Role, Split, Via, next_frame};
+use tidings::wire::{
+    self, Body, Draft, Event, Frame, Phase, Publication, Role, Split, Via, next_frame,
+};
 use tidings::{
-    Action, Binding, Client, ClientConfig, Duration, Instant, Intake, Item, LinkError, LinkEvent,
-    LinkId, NodeId, Notice, Now, RealmId, RunId, Seed, Sources, Station, StationConfig, StationRef,
-    Subscribe, SubscriptionId, WallMs,
+    Action, AskId, Binding, Client, ClientConfig, Duration, Instant, Intake, Item, LinkError,
+    LinkEvent, LinkId, NodeId, Notice, Now, Question, RealmId, RunId, Seed, Sources, Station,
+    StationConfig, StationRef, Subscribe, SubscriptionId, VerifyJob, WallMs,
 };
 
 pub const TOPIC: &str = "weather/acme/app/days/measured_v1";
@@ -147,9 +149,13 @@ impl Far {
             ..LinkSettings::new(signer.profile(), signer.public_key(), Role::Node)
         };
         let link = Link::dial(now.mono, settings, None, Binding::Local, [9; 32]);
+        Self::over(id, link.expect("local links are allowed"), signer)
+    }
+
+    fn over(id: LinkId, link: Link, signer: impl Signer + 'static) -> Self {
         Self {
             id,
-            link: link.expect("local links are allowed"),
+            link,
             signer: Box::new(signer),
             unread: Vec::new(),
             partial: BytesMut::new(),
@@ -186,14 +192,7 @@ impl Far {
             ..LinkSettings::new(signer.profile(), signer.public_key(), Role::Station)
         };
         let link = Link::accept(now.mono, settings, Binding::Local, [8; 32]);
-        Self {
-            id,
-            link: link.expect("local links are allowed"),
-            signer: Box::new(signer),
-            unread: Vec::new(),
-            partial: BytesMut::new(),
-            answers: true,
-        }
+        Self::over(id, link.expect("local links are allowed"), signer)
     }
 
     /// Answers a client's dial as a station of a mesh; the handshake is over.
@@ -367,6 +366,21 @@ impl Far {
         self.frame(machine, now, &Frame::Publish(publish))
     }
 
+    /// Hands a station an anycast of this number, signed by seed 7.
+    pub fn publish_one(&mut self, machine: &mut dyn Machine, now: Now, seq: u64) {
+        let one = Fact {
+            one: true,
+            ..Fact::numbered(seq)
+        };
+        let publish = wire::Publish {
+            id: seq,
+            route: wire::Route::One,
+            publication: &one.sign(&signer(7)),
+        };
+        let taken = self.frame(machine, now, &Frame::Publish(publish));
+        assert!(taken.is_ok(), "{taken:?}");
+    }
+
     /// Accepts a subscription of a client.
     pub fn accept(&mut self, machine: &mut dyn Machine, now: Now, id: u64) {
         let subscribed = wire::Subscribed {
@@ -459,6 +473,19 @@ pub fn kind(frame: &Frame<'_>) -> String {
     }
 }
 
+/// Whose publications are among what was read, and their numbers.
+pub fn numbers(bodies: &[Vec<u8>]) -> Vec<(NodeId, u64)> {
+    let number = |body: &Vec<u8>| match Frame::decode(body, Phase::Established) {
+        Ok(Frame::Event(event)) => {
+            let parsed = Publication::parse(event.publication, signer(1).profile());
+            let parsed = parsed.expect("a publication");
+            Some((parsed.publisher, parsed.seq))
+        }
+        _ => None,
+    };
+    bodies.iter().filter_map(number).collect()
+}
+
 /// Links the machine has ended since the last look, with the coarse reason.
 pub fn closed(machine: &mut dyn Machine) -> Vec<(LinkId, tidings::code::CloseReason)> {
     let mut closed = Vec::new();
@@ -468,6 +495,28 @@ pub fn closed(machine: &mut dyn Machine) -> Vec<(LinkId, tidings::code::CloseRea
         }
     }
     closed
+}
+
+/// The questions about signatures that are open.
+pub fn asked(client: &mut Client) -> Vec<(AskId, VerifyJob)> {
+    let mut asked = Vec::new();
+    while let Some(action) = client.poll_action() {
+        if let Action::Ask {
+            ask,
+            question: Question::Verify(job),
+            ..
+        } = action
+        {
+            asked.push((ask, job));
+        }
+    }
+    asked
+}
+
+/// One of a status' counters.
+pub fn counter(counters: &[(&'static str, u64)], name: &str) -> u64 {
+    let found = counters.iter().find(|(known, _)| *known == name);
+    found.unwrap_or_else(|| panic!("no counter {name}")).1
 }
 
 /// Everything that can be read of a stream.

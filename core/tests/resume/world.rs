@@ -3,7 +3,7 @@
 use tidings::wire::{self, Frame, Phase, Position, ResumeOutcome};
 use tidings::{Station, StationConfig, StationLimits};
 
-use super::common::{Fact, Far, TOPIC, at, move_to, realm, signer, station};
+use super::common::{Fact, Far, TOPIC, at, counter, move_to, realm, signer, station};
 
 /// A frame of a subscription's stream, or the answer that began it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,9 +142,7 @@ impl World {
     }
 
     pub(crate) fn counter(&self, name: &str) -> u64 {
-        let counters = self.station.status().counters;
-        let found = counters.iter().find(|(other, _)| *other == name);
-        found.expect("a counter").1
+        counter(&self.station.status().counters, name)
     }
 
     /// One frame a link writes, and no more.
