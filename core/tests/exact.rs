@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Fact, Far, Node, TOPIC, asked, at, items, open, realm, signer, station};
-use tidings::sim::Net;
+use tidings::sim::{FAKE_PROFILE, Net};
 use tidings::wire::{self, Frame, Phase, Publication};
 use tidings::{
     Answer, ClientConfig, ClientLimits, Duration, Instant, Intake, Item, Now, Publish, Station,
@@ -30,19 +30,23 @@ fn a_fact_that_found_no_room_is_delivered_when_another_station_brings_it() {
     assert_eq!(node.words(), ["*9"]);
 }
 
+/// The same publication under another signature, which is no good.
+fn other_signature(object: &[u8]) -> Vec<u8> {
+    let parsed = Publication::parse(object, FAKE_PROFILE).expect("well formed");
+    let place = object
+        .windows(64)
+        .position(|window| window == parsed.signature);
+    let mut twin = object.to_vec();
+    twin[place.expect("it is in there")] ^= 1;
+    twin
+}
+
 #[test]
 fn of_one_fact_under_two_signatures_that_wait_for_their_answers_one_is_delivered() {
     let config = ClientConfig::new(signer(1)).verification(Verification::Asked);
     let mut node = Node::with(config, 1, open());
     let object = Fact::numbered(1).sign(&*node.publisher);
-    let mut twin = object.clone();
-    let parsed = Publication::parse(&object, node.publisher.profile()).expect("well formed");
-    let signature = parsed.signature.to_vec();
-    let at_byte = object
-        .windows(64)
-        .position(|window| window == signature)
-        .expect("it is in there");
-    twin[at_byte] ^= 1;
+    let twin = other_signature(&object);
     node.object(at(1), 0, &object);
     node.object(at(1), 0, &twin);
     let asked = asked(&mut node.client);
@@ -229,6 +233,18 @@ fn what_another_signed_and_what_says_another_route_is_refused() {
     ];
     assert_eq!(from.types(&mut station, at(1)), answers);
     assert_eq!(reader.types(&mut station, at(1)), Vec::<String>::new());
+}
+
+#[test]
+fn a_copy_under_another_signature_is_answered_as_the_first_was() {
+    let (mut station, mut from, mut reader) = busy(StationLimits::default());
+    let object = Fact::numbered(1).sign(&signer(7));
+    let twin = other_signature(&object);
+    publish(&mut station, &mut from, 1, wire::Route::All, &object);
+    publish(&mut station, &mut from, 2, wire::Route::All, &twin);
+    let answers = ["published 1 routed", "published 2 routed"];
+    assert_eq!(from.types(&mut station, at(1)), answers);
+    assert_eq!(reader.types(&mut station, at(1)), ["event 1"]);
 }
 
 #[test]

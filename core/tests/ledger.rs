@@ -450,3 +450,49 @@ fn a_lagged_that_swallowed_only_what_has_no_time_is_dated_when_it_is_read() {
         }
     }
 }
+
+#[test]
+fn what_finds_no_room_among_the_questions_is_told() {
+    let mut limits = ClientLimits::default();
+    limits.pending_verifications = 1;
+    let config = ClientConfig::new(signer(1))
+        .verification(Verification::Asked)
+        .limits(limits);
+    let mut node = Node::with(config, 1, open());
+    node.seq(at(1), 0, 1);
+    node.seq(at(1), 0, 2);
+    answer_all(&mut node, at(2));
+    // It was not remembered: a later copy gets another chance.
+    node.seq(at(3), 0, 2);
+    answer_all(&mut node, at(3));
+    node.time(at(5000));
+    assert_eq!(node.words(), ["1", "2", "dropped verify_full 1"]);
+}
+
+#[test]
+fn a_lagged_counts_what_the_notices_it_swallowed_had_counted() {
+    let mut node = Node::new(1, open().queue_capacity(2));
+    node.seq(at(1), 0, 1);
+    let other = Fact {
+        value: 9,
+        ..Fact::numbered(1)
+    };
+    node.fact(at(1), 0, other);
+    // The episode of conflicts is over and told.
+    node.time(at(3000));
+    for seq in 2..=6 {
+        node.seq(at(3000), 0, seq);
+    }
+    let got = items(&mut node.client, node.stream);
+    let Some(Item::Notice(first)) = got.first() else {
+        panic!("{got:?}")
+    };
+    let Notice::Lagged {
+        missed, notices, ..
+    } = **first
+    else {
+        panic!("{got:?}")
+    };
+    // Six facts and the one that conflicted.
+    assert_eq!((missed + got.len() as u64 - 1, notices), (7, 1));
+}

@@ -11,7 +11,7 @@ use tidings::inbound::dedup;
 use tidings::table;
 use tidings::topic::{NameFault, Segment, TopicFault};
 use tidings::wire::cbor::{CborFault, SliceSink, TooSmall, Writer};
-use tidings::wire::{FrameFault, PayloadError, PositionsFault, Role};
+use tidings::wire::{FrameFault, PayloadError, PositionsFault, Role, from_payload, to_payload};
 use tidings::{
     Binding, ClientConfig, ClientLimits, ConfigError, Duration, Entropy, Instant, LinkError,
     LinkEvent, Misuse, NodeId, Notice, Now, Numbering, Outcome, RealmId, Refusal, Refused, Seed,
@@ -233,6 +233,16 @@ fn payload_errors_name_the_field() {
     ] {
         assert_eq!(reads(error), text);
     }
+}
+
+#[test]
+fn a_payload_of_another_kind_is_refused_and_no_number_becomes_infinite() {
+    let far = to_payload(&1e300).expect("a number");
+    assert_eq!(from_payload::<f64>(&far), Ok(1e300));
+    assert_eq!(from_payload::<f32>(&far), Err(PayloadError::InvalidValue));
+    let list = to_payload(&[1u64]).expect("a list");
+    let choice = from_payload::<Result<u64, u64>>(&list);
+    assert_eq!(choice, Err(PayloadError::InvalidType));
 }
 
 /// Shows `name` and not one of the secret's digits in a row.

@@ -63,6 +63,26 @@ fn the_next_run_goes_on_behind_what_was_committed() {
 }
 
 #[test]
+fn what_an_earlier_run_delivered_is_committed_on_by_one_that_did_not_hear_of_it() {
+    let mut world = World::new(1);
+    let stream = committing(&mut world);
+    world.event(0, 1);
+    let first = take(&mut world, stream);
+    let bytes = world.client.commit(stream, &first).expect("the last one");
+    let (mut next, stream) = again(&world, &bytes);
+    next.resumed(0, 1);
+    next.event_by(0, 2, 1, 8);
+    let other = take(&mut next, stream);
+    let bytes = next.client.commit(stream, &other).expect("the last one");
+    let kept = Positions::decode(&bytes).expect("its own bytes");
+    let mut publishers: Vec<_> = kept.lanes().iter().map(|lane| lane.publisher).collect();
+    let mut wanted = vec![first.publisher(), other.publisher()];
+    publishers.sort();
+    wanted.sort();
+    assert_eq!(publishers, wanted);
+}
+
+#[test]
 fn what_waits_in_the_stream_is_not_committed() {
     let mut world = World::new(1);
     let stream = committing(&mut world);

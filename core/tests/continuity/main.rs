@@ -239,13 +239,18 @@ impl World {
     }
 
     fn event_at(&mut self, n: usize, offset: u64, seq: u64) {
+        self.event_by(n, offset, seq, 7);
+    }
+
+    /// One of the publisher with this key.
+    fn event_by(&mut self, n: usize, offset: u64, seq: u64, key: u64) {
         let (id, now) = (self.id(n), self.now());
         // Made at the last full hour, so that copies are copies.
         let fact = Fact {
             published_at: at(self.now - self.now % 3_600_000).wall,
             ..Fact::numbered(seq)
         };
-        let object = fact.sign(&signer(7));
+        let object = fact.sign(&signer(key));
         let far = self.stations[n].far.as_mut().expect("its link is up");
         let taken = far.event(&mut self.client, now, id, offset, &object);
         assert_eq!(taken, Ok(Intake::Open));
