@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use tidings::sim::{Broken, Habit, Options, Outcomes, Tally, run, shrink};
+use tidings::sim::{Broken, Habit, Options, Outcomes, Tally, drawn, run, shrink};
 
 #[derive(Clone, Debug)]
 struct Wanted {
@@ -147,6 +147,9 @@ fn judge(seed: u64, wanted: &Wanted) -> Outcomes {
 
 fn one(wanted: &Wanted) -> (Tally, u64) {
     let seed = wanted.seeds.start;
+    if !wanted.json {
+        println!("seed {seed}, drawn {:#018x}", drawn(seed));
+    }
     let outcome = judge(seed, wanted);
     if wanted.trace {
         let mut options = Options::default();

@@ -126,6 +126,36 @@ const FAILED: &[(u64, u64, &str)] = &[
         0xc6bd_a1d0_e788_9207,
         "a loss was told before a suspend and read after it, and mono had stood still meanwhile",
     ),
+    (
+        500731,
+        0x2ef7_4de9_8fa5_589a,
+        "a station was killed behind a slow link, and its node learnt of it long after the calm had begun",
+    ),
+    (
+        1085295,
+        0xc570_ab77_a88c_f87a,
+        "what came at the moment of an unsubscribe, and was held then, was taken for what had found nobody",
+    ),
+    (
+        1453677,
+        0x1d46_4cff_5e40_085f,
+        "a restart was told twice, because a third epoch had come between",
+    ),
+    (
+        1575824,
+        0x588e_cd67_bc46_2641,
+        "a second fact of one number was not live by a wall that was stepped back, and stopped at the edge",
+    ),
+    (
+        2001403,
+        0x3b55_eb03_9399_fb65,
+        "a stream ended of the seventeenth of twenty-four facts of one moment, and the sixteen before were taken for unseen",
+    ),
+    (
+        4068196,
+        0xdc37_4cbb_90aa_6bad,
+        "a stream ended of itself with two carriers, and what came behind its end over the second was taken for seen",
+    ),
 ];
 
 #[test]

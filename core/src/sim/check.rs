@@ -5,6 +5,7 @@
 mod cause;
 mod idle;
 mod ledger;
+mod nobody;
 mod order;
 mod windows;
 
@@ -98,6 +99,7 @@ impl World {
             // It was stopped: nothing else can be said of it.
             return broken;
         }
+        self.settle_arrivals();
         let index = Index::new(self);
         let mut found = Findings(Vec::new());
         let mut tally = super::Tally::default();

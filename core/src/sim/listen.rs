@@ -145,7 +145,9 @@ impl World {
                     && reason == EndReason::LaggedOut
                 {
                     self.subs[index].ended.get_or_insert((now, End::Lagged));
-                    self.ended_by_itself(now, index);
+                    if let Some(wire) = self.wanted_by_nobody(index) {
+                        self.truth.ended_itself(now, wire);
+                    }
                 }
                 Told::Notice(*notice)
             }
@@ -155,13 +157,12 @@ impl World {
         self.subs[index].told.push((now, told));
     }
 
-    pub(super) fn ended_by_itself(&mut self, now: Instant, index: usize) {
+    /// What stations know of a subscription that has ended, where no other of its node is of the same filter.
+    fn wanted_by_nobody(&self, index: usize) -> Option<usize> {
         let sub = &self.subs[index];
         let (wire, life) = (sub.wire, sub.life);
         let held = |sub: &Sub| sub.life == life && sub.wire == wire && sub.ended.is_none();
-        if !self.subs.iter().any(held) {
-            self.truth.unwant(now, wire);
-        }
+        (!self.subs.iter().any(held)).then_some(wire)
     }
 
     pub(super) fn subscribe(&mut self, slot: usize, wanted: Wanted) {
@@ -239,6 +240,8 @@ impl World {
         self.subs[index].order.1 = self.truth.order;
         self.trace
             .line(now, Name::Sub(index), format_args!("unsubscribes"));
-        self.ended_by_itself(now, index);
+        if let Some(wire) = self.wanted_by_nobody(index) {
+            self.truth.unwant(now, wire);
+        }
     }
 }

@@ -295,6 +295,7 @@ impl Net {
                 for at in pipes[side].change(self.now, &way, rng) {
                     self.due.push(Reverse((at, What::Arrive, cable, side)));
                 }
+                self.tell_end_sooner(cable, side);
             }
         }
     }

@@ -139,6 +139,8 @@ pub(super) struct Truth {
     pub(super) broken: Vec<alloc::string::String>,
     pub(super) copies: u64,
     pub(super) reordered: u64,
+    /// Which hold its client left when: what came then and behind that found nobody.
+    pub(super) ends: Vec<(usize, Instant)>,
 }
 
 impl Truth {
@@ -168,6 +170,15 @@ impl Truth {
         for hold in core::mem::take(&mut self.wires[wire].carriers) {
             self.holds[hold].left.get_or_insert(now);
         }
+    }
+
+    /// The same, since a stream ended of what came at this moment: what came behind its end found nobody.
+    pub(super) fn ended_itself(&mut self, now: Instant, wire: usize) {
+        if self.wires[wire].ended.is_none() {
+            let carriers = self.wires[wire].carriers.iter();
+            self.ends.extend(carriers.map(|hold| (*hold, now)));
+        }
+        self.unwant(now, wire);
     }
 
     /// A connection is up between two hosts.
@@ -289,30 +300,12 @@ impl Truth {
             }
             Note::Ping(nonce) => self.lines[cable].pace.asks(now, nonce),
             Note::Unsubscribe { id } => {
-                // A stream that ended by itself is left without a word from outside, and what came behind its end found nobody.
+                // A stream that ended by itself is left without a word from outside.
                 if let Some(hold) = self.lines[cable].asked.get(&id).copied() {
-                    self.found_nobody(now, cable, hold);
-                    self.unwant(now, self.holds[hold].wire);
+                    self.ended_itself(now, self.holds[hold].wire);
                 }
             }
             _ => {}
-        }
-    }
-
-    /// What came at this very moment for a subscription that has ended, and for no other.
-    fn found_nobody(&mut self, now: Instant, cable: usize, index: usize) {
-        let (life, wire) = (self.lines[cable].life, self.holds[index].wire);
-        let others = |came: &(u32, Instant)| {
-            let mut others = self.holds.iter().filter(|hold| hold.wire != wire);
-            others.any(|hold| hold.arrived.contains(came))
-        };
-        let came = self.holds[index].arrived.iter();
-        let came = came.filter(|came| came.1 == now && !others(came));
-        let nobody: Vec<u32> = came.map(|(number, _)| *number).collect();
-        for number in nobody {
-            if self.lives[life].arrivals.get(&number) == Some(&now) {
-                self.lives[life].arrivals.remove(&number);
-            }
         }
     }
 

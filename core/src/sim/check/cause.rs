@@ -67,10 +67,9 @@ impl World {
                     && self.is_roomy(sub)
                 {
                     ensure(*greater == (epoch == high), "greater is wrong")?;
-                    let same = sorted
-                        .notices
-                        .iter()
-                        .filter(|(_, _, other)| *other == notice);
+                    // Later a third may have taken its place.
+                    let so_far = sorted.notices.iter().take_while(|(at, ..)| *at <= place);
+                    let same = so_far.filter(|(_, _, other)| *other == notice);
                     ensure(
                         same.count() == 1 || this.wanted.mode == Mode::LatestOnly,
                         "it was told before",

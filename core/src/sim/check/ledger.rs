@@ -45,10 +45,16 @@ impl World {
             // early, another of its number cannot be told from a copy; where one was dropped, its place is closed for the other.
             owed.retain(|number, _| self.is_only_one(*number, index));
         }
+        // What is not live when it comes stops at the edge of its lane without a look, be it another of a number that was delivered.
+        let arrivals = &self.truth.lives[this.life].arrivals;
+        owed.retain(|number, _| {
+            let came = arrivals.get(number).copied();
+            came.is_none_or(|came| self.is_live(sub, *number, came))
+                || self.is_only_one(*number, index)
+        });
         tally.owed += owed.len() as u64;
         let delivered: BTreeSet<u32> = sorted.facts.iter().map(|(_, number, _)| *number).collect();
         let windows = self.windows(sub, sorted);
-        let arrivals = &self.truth.lives[this.life].arrivals;
         let mut silent = Vec::new();
         let (mut superseded, mut newest) = (0u64, BTreeMap::new());
         for number in &delivered {

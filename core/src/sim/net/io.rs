@@ -162,6 +162,14 @@ impl Net {
         self.due.push(Reverse((at, What::Down, cable, side)));
     }
 
+    /// The last byte may come sooner now, and so may the end behind it.
+    pub(super) fn tell_end_sooner(&mut self, cable: usize, side: usize) {
+        let found = &self.cables[cable];
+        if found.gone[1 - side] && !found.lost {
+            self.tell_end(cable, side);
+        }
+    }
+
     /// A machine is told that its link is down.
     pub(super) fn down(&mut self, cable: usize, side: usize, reason: CloseReason) {
         if self.cables[cable].gone[side] {
