@@ -2,9 +2,12 @@
 
 mod common;
 
-use common::{Fact, Far, Node, TOPIC, asked, at, items, open, realm, signer, station};
+use common::{
+    EPOCH, Fact, Far, Node, TOPIC, asked, at, id_of, items, open, realm, signer, station,
+};
+use tidings::code::ObjectFault;
 use tidings::sim::{FAKE_PROFILE, Net};
-use tidings::wire::{self, Frame, Phase, Publication};
+use tidings::wire::{self, Body, Draft, Frame, Phase, Publication};
 use tidings::{
     Answer, ClientConfig, ClientLimits, Duration, Instant, Intake, Item, Now, Publish, Station,
     StationConfig, StationLimits, Verification,
@@ -57,6 +60,35 @@ fn of_one_fact_under_two_signatures_that_wait_for_their_answers_one_is_delivered
     }
     node.time(at(20_000));
     assert_eq!(node.words(), ["1"], "the second is a copy, and no conflict");
+}
+
+#[test]
+fn nobody_is_asked_about_what_a_stranger_signed_in_the_name_of_somebody_known() {
+    let config = ClientConfig::new(signer(1)).verification(Verification::Asked);
+    let mut node = Node::with(config, 1, open());
+    node.seq(at(1), 0, 1);
+    for (ask, job) in asked(&mut node.client) {
+        let answer = Answer::Verified(job.run());
+        node.client.answer(at(1), ask, answer).expect("open");
+    }
+    let payload = wire::to_payload(&2u64).expect("a number");
+    let draft = Draft {
+        realm: realm(),
+        topic: TOPIC,
+        publisher: id_of(&*node.publisher),
+        epoch: Some(EPOCH),
+        seq: 2,
+        published_at: at(1).wall,
+        ttl_ms: None,
+        one: false,
+        body: Body::Payload(&payload),
+    };
+    let mut object = Vec::new();
+    draft.sign(&signer(9), &mut object).expect("it signs");
+    node.object(at(2), 0, &object);
+    assert_eq!(asked(&mut node.client).len(), 0);
+    assert_eq!(node.faults(ObjectFault::KeyIdMismatch), 1);
+    assert_eq!(node.words(), ["1"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Ids: reused, never given out, answered twice.
 
-use tidings::code::{ObjectFault, OutcomeCode};
+use tidings::code::{ObjectFault, OutcomeCode, SkipReason};
 use tidings::wire::{Frame, Progress, Published, Skipped};
 use tidings::{
     ClientConfig, Intake, LinkError, Publish, Sources, StationConfig, StationRef, Subscribe,
@@ -90,6 +90,33 @@ fn what_speaks_of_an_id_never_given_out_ends_the_link() {
         assert_eq!(far.frame(&mut client.client, at(0), &frame), Err(error));
         ended(&mut client, at(0), &mut far, error, &goodbye(error));
     }
+}
+
+#[test]
+fn what_a_station_says_of_a_stream_it_has_not_accepted_is_counted_and_changes_nothing() {
+    let mut client = common_client();
+    let mut far = Far::answer(&mut client, at(0), signer(100), StationRef(0));
+    let request = Subscribe::new(realm(), TOPIC, Sources::Open);
+    let stream = client.subscribe(at(0), request).expect("accepted here");
+    assert_eq!(far.types(&mut client, at(0)), ["subscribe 1"]);
+    let progress = Frame::Progress(Progress {
+        id: 1,
+        offset: 7,
+        behind_ms: 0,
+    });
+    let skipped = Frame::Skipped(Skipped {
+        id: 1,
+        to: 0,
+        from: 5,
+        peer: None,
+        count: 3,
+        reason: SkipReason::Overrun,
+    });
+    for frame in [progress, skipped] {
+        assert_eq!(far.frame(&mut client, at(0), &frame), Ok(Intake::Open));
+    }
+    assert_eq!(counter(&client.status().counters, "unasked_frames"), 2);
+    assert!(items(&mut client, stream).is_empty());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use tidings::code::CloseReason;
 use tidings::wire::Positions;
-use tidings::{Delivery, Item, Misuse, SubscriptionId};
+use tidings::{Delivery, Item, Misuse, Mode, SubscriptionId};
 
 use super::common::open;
 use super::{NONE, World};
@@ -80,6 +80,28 @@ fn what_an_earlier_run_delivered_is_committed_on_by_one_that_did_not_hear_of_it(
     publishers.sort();
     wanted.sort();
     assert_eq!(publishers, wanted);
+}
+
+#[test]
+fn what_is_newest_only_is_delivered_once_across_runs_too() {
+    let latest = || open().mode(Mode::LatestOnly);
+    let mut world = World::new(1);
+    let now = world.now();
+    let stream = world.client.subscribe(now, latest().committing());
+    let stream = stream.expect("a subscription");
+    world.accept(0);
+    world.event(0, 3);
+    let fact = take(&mut world, stream);
+    let bytes = world.client.commit(stream, &fact).expect("the last one");
+    let (mut next, now) = (World::new(1), world.now());
+    next.stations[0].run = world.stations[0].run;
+    let request = latest().resume_from(&bytes).expect("committed bytes");
+    let stream = next.client.subscribe(now, request).expect("a stream");
+    next.resumed(0, 2);
+    for seq in [2, 3, 4] {
+        next.event_at(0, 1 + seq, seq);
+    }
+    assert_eq!(next.words(stream), ["resumed 2", "4"]);
 }
 
 #[test]
