@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json, json};
 use tidings::crypto::{SecretKey, Signer};
+use tidings::wire::{Body, Draft, Publication};
 use tidings::{NodeId, RealmId, RunId};
 
 /// The families read here.
@@ -142,6 +143,21 @@ fn signer_of(id: &NodeId) -> Option<SecretKey> {
     (1..=4)
         .map(|byte| SecretKey::from_seed([byte; 32]))
         .find(|key| key.node_id() == *id)
+}
+
+/// What this publication says, with another body.
+fn draft_of<'a>(publication: &Publication<'a>, body: Body<'a>) -> Draft<'a> {
+    Draft {
+        realm: publication.realm,
+        topic: publication.topic,
+        publisher: publication.publisher,
+        epoch: publication.epoch,
+        seq: publication.seq,
+        published_at: publication.published_at,
+        ttl_ms: publication.ttl_ms,
+        one: publication.one,
+        body,
+    }
 }
 
 /// Traces of steps need a machine and are read beside it.

@@ -5,10 +5,10 @@ use sha2::{Digest, Sha384};
 use tidings::code::ObjectFault;
 use tidings::crypto::{Profile, PublicKey, SecretKey, Signer};
 use tidings::wire::object::{self, Object, write_object};
-use tidings::wire::{Body, Draft, Publication};
+use tidings::wire::{Body, Publication};
 use tidings::{KeyId, NodeId, WallMs};
 
-use crate::{Verdict, array_of, bytes_of, family, refuse, run, signer_of, text, to_hex};
+use crate::{Verdict, array_of, bytes_of, draft_of, family, refuse, run, signer_of, text, to_hex};
 
 pub(crate) fn id_of_key(kind: &str, key: &[u8]) -> Verdict {
     let decoded = key.try_into().ok();
@@ -119,18 +119,8 @@ fn publications() {
 
 fn signs_to_the_same_bytes(publication: &Publication<'_>) {
     let signer = signer_of(&publication.publisher).expect("one of the four");
-    let draft = Draft {
-        realm: publication.realm,
-        topic: publication.topic,
-        publisher: publication.publisher,
-        epoch: publication.epoch,
-        seq: publication.seq,
-        published_at: publication.published_at,
-        ttl_ms: publication.ttl_ms,
-        one: publication.one,
-        body: publication.body,
-    };
     let mut bytes = Vec::new();
+    let draft = draft_of(publication, publication.body);
     draft.sign(&signer, &mut bytes).expect("it signs");
     assert_eq!(to_hex(&bytes), to_hex(publication.bytes));
     assert_eq!(bytes.len(), draft.object_len(Profile::ED25519));

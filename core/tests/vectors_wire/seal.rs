@@ -2,10 +2,10 @@
 
 use serde_json::{Value as Json, json};
 use tidings::crypto::{PeriodKey, Place, Profile, Seal, Subkey};
-use tidings::wire::{Body, Draft, Publication};
+use tidings::wire::{Body, Publication};
 use tidings::{NodeId, RealmId, WallMs};
 
-use crate::{Verdict, array_of, bytes_of, refuse, run, signer_of, text, to_hex};
+use crate::{Verdict, array_of, bytes_of, draft_of, refuse, run, signer_of, text, to_hex};
 
 /// What an entry says of the place, and the keys to it.
 #[derive(Clone)]
@@ -166,19 +166,8 @@ fn event(entry: &Json) -> Verdict {
 
 fn seals_to_the_same_bytes(publication: &Publication<'_>, payload: &[u8], seal: &Seal<'_>) {
     let signer = signer_of(&publication.publisher).expect("one of the four");
-    let draft = Draft {
-        realm: publication.realm,
-        topic: publication.topic,
-        publisher: publication.publisher,
-        epoch: publication.epoch,
-        seq: publication.seq,
-        published_at: publication.published_at,
-        ttl_ms: publication.ttl_ms,
-        one: publication.one,
-        body: Body::Payload(payload),
-    };
     let mut bytes = Vec::new();
-    draft
+    draft_of(publication, Body::Payload(payload))
         .sign_sealed(&signer, seal, &mut bytes)
         .expect("it signs");
     assert_eq!(to_hex(&bytes), to_hex(publication.bytes));

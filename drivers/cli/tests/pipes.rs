@@ -14,12 +14,16 @@ const LONG: Duration = Duration::from_secs(120);
 fn subscribe(stations: &[&Station], more: &[&str]) -> (Subscriber, std::path::PathBuf) {
     let file = folder("out").join("out");
     let out = std::fs::File::create(&file).unwrap();
+    (start(stations, more, out.into()), file)
+}
+
+fn start(stations: &[&Station], more: &[&str], out: Stdio) -> Subscriber {
     let mut args = vec!["sub", "demo/**", "--from", "open"];
     for station in stations {
         args.extend(["--station", &station.address]);
     }
     args.extend(more);
-    (Subscriber::start(&args, out.into(), stations.len()), file)
+    Subscriber::start(&args, out, stations.len())
 }
 
 fn publish(stations: &[&Station], more: &[&str], input: &[u8]) -> (i32, String) {
@@ -92,17 +96,7 @@ fn every_line_once_and_in_order_though_a_station_dies() {
 #[test]
 fn a_slow_pipe_loses_nothing() {
     let station = Station::start(&[]);
-    let args = [
-        "sub",
-        "demo/**",
-        "--from",
-        "open",
-        "--count",
-        "6000",
-        "--station",
-        &station.address,
-    ];
-    let mut subscriber = Subscriber::start(&args, Stdio::piped(), 1);
+    let mut subscriber = start(&[&station], &["--count", "6000"], Stdio::piped());
     let mut out = subscriber.process.0.stdout.take().unwrap();
     let mut lines = Vec::new();
     for n in 0..6000 {
@@ -132,15 +126,7 @@ fn a_slow_pipe_loses_nothing() {
 #[test]
 fn a_closed_pipe_is_no_failure() {
     let station = Station::start(&[]);
-    let args = [
-        "sub",
-        "demo/**",
-        "--from",
-        "open",
-        "--station",
-        &station.address,
-    ];
-    let mut subscriber = Subscriber::start(&args, Stdio::piped(), 1);
+    let mut subscriber = start(&[&station], &[], Stdio::piped());
     let mut out = BufReader::new(subscriber.process.0.stdout.take().unwrap());
     let mut lines = String::new();
     (0..1000).for_each(|n| lines += &format!("{n}\n"));
@@ -158,15 +144,7 @@ fn a_closed_pipe_is_no_failure() {
 #[test]
 fn a_reader_that_left_ends_the_run_though_nothing_comes() {
     let station = Station::start(&[]);
-    let args = [
-        "sub",
-        "demo/**",
-        "--from",
-        "open",
-        "--station",
-        &station.address,
-    ];
-    let mut subscriber = Subscriber::start(&args, Stdio::piped(), 1);
+    let mut subscriber = start(&[&station], &[], Stdio::piped());
     drop(subscriber.process.0.stdout.take());
     let (code, ledger) = subscriber.end(Duration::from_secs(20));
     assert_eq!(code, 0, "{ledger}");
@@ -181,15 +159,7 @@ fn a_full_disk_ends_the_run_with_one_line() {
         .write(true)
         .open("/dev/full")
         .unwrap();
-    let args = [
-        "sub",
-        "demo/**",
-        "--from",
-        "open",
-        "--station",
-        &station.address,
-    ];
-    let subscriber = Subscriber::start(&args, full.into(), 1);
+    let subscriber = start(&[&station], &[], full.into());
     assert_eq!(publish(&[&station], &[], b"one\n").0, 0);
     let (code, said) = subscriber.end(LONG);
     assert_eq!(code, 2, "{said}");
