@@ -1,24 +1,13 @@
 //! Facts reach their readers: the whole way through clients and stations, on a clock moved by hand.
 
+mod common;
+
+use common::{TOPIC, ms, open, realm, secs};
 use tidings::sim::{Net, fake_signer};
 use tidings::{
-    ClientConfig, Delivery, Duration, Item, Mode, Notice, OnFull, Outcome, Publish, RealmId,
-    Sources, StationConfig, Subscribe, SubscriptionId,
+    ClientConfig, Delivery, Item, Mode, Notice, OnFull, Outcome, Publish, Sources, StationConfig,
+    Subscribe, SubscriptionId,
 };
-
-const TOPIC: &str = "weather/acme/app/days/measured_v1";
-
-fn realm() -> RealmId {
-    RealmId::of_name("weather")
-}
-
-fn secs(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
 
 /// Two stations, a publisher and a subscriber on both.
 struct World {
@@ -67,10 +56,6 @@ impl World {
     fn items(&mut self, subscription: SubscriptionId) -> Vec<Item> {
         self.net.items(self.reader, subscription)
     }
-}
-
-fn open() -> Subscribe {
-    Subscribe::new(realm(), TOPIC, Sources::Open)
 }
 
 fn number(delivery: &Delivery) -> u64 {

@@ -1,29 +1,14 @@
 //! What a station does for readers that are slow, publishers that are fast, and guests that want too much.
 
+mod common;
+
+use common::{TOPIC, ms, open, realm, secs};
 use tidings::code::{GapReason, SubscribeRefusal};
 use tidings::sim::{Net, fake_signer};
 use tidings::{
-    ClientConfig, ClientLimits, Duration, Item, Notice, OnFull, Outcome, Publish, RealmId, Refusal,
-    Sources, StationConfig, StationLimits, Subscribe, SubscriptionId, Verification,
+    ClientConfig, ClientLimits, Item, Notice, OnFull, Outcome, Publish, RealmId, Refusal, Sources,
+    StationConfig, StationLimits, Subscribe, SubscriptionId, Verification,
 };
-
-const TOPIC: &str = "weather/acme/app/days/measured_v1";
-
-fn realm() -> RealmId {
-    RealmId::of_name("weather")
-}
-
-fn secs(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-fn open() -> Subscribe {
-    Subscribe::new(realm(), TOPIC, Sources::Open)
-}
 
 fn subscribe(net: &mut Net, client: usize, request: Subscribe) -> SubscriptionId {
     let now = net.now();

@@ -144,6 +144,29 @@ fn a_mesh_that_does_not_come_back_is_a_gap_after_two_minutes() {
 }
 
 #[test]
+fn a_promised_replay_that_broke_off_while_another_mesh_carries_is_a_gap_after_two_minutes() {
+    let mut world = World::of_meshes(&[MESH, OTHER]);
+    let stream = world.subscribed();
+    world.time(1000);
+    world.down(0, CloseReason::Io);
+    world.down(1, CloseReason::Io);
+    world.up(0);
+    world.resumed(0, 4);
+    world.up(1);
+    world.resumed(1, 3);
+    assert_eq!(world.words(stream), ["interrupted 0 io", "resumed 7"]);
+    let broke = world.now + 1000;
+    world.time(broke);
+    world.down(0, CloseReason::Io);
+    assert_eq!(world.words(stream), ["interrupted 0 io"]);
+    world.time(broke + 119_999);
+    assert_eq!(world.words(stream), NONE);
+    world.time(broke + 120_000);
+    let words = world.words(stream);
+    assert_eq!(words, [format!("gap 0..{} lost", broke + 120_000)]);
+}
+
+#[test]
 fn a_mesh_that_cannot_replay_is_told_though_another_carried() {
     let mut world = World::of_meshes(&[MESH, OTHER]);
     let stream = world.subscribed();
@@ -162,6 +185,16 @@ fn a_mesh_that_cannot_replay_is_told_though_another_carried() {
 }
 
 fn skipped(world: &mut World, n: usize, from: u64, to: u64, peer: Option<NodeId>) {
+    skipped_of(world, n, (from, to), 3, peer);
+}
+
+fn skipped_of(
+    world: &mut World,
+    n: usize,
+    (from, to): (u64, u64),
+    count: u64,
+    peer: Option<NodeId>,
+) {
     let id = world.id(n);
     let reason = match peer {
         Some(_) => SkipReason::PeerInterrupted,
@@ -172,7 +205,7 @@ fn skipped(world: &mut World, n: usize, from: u64, to: u64, peer: Option<NodeId>
         to,
         from,
         peer,
-        count: 3,
+        count,
         reason,
     };
     world.send(n, &Frame::Skipped(skipped));
@@ -208,4 +241,13 @@ fn a_peer_that_was_cut_off_is_told_unless_it_carried_itself() {
     skipped(&mut world, 0, 1500, 500, Some(stranger));
     let words = world.words(stream);
     assert_eq!(words, ["gap 7500..8500 peer_interrupted 3"]);
+}
+
+#[test]
+fn a_loss_whose_number_nobody_knows_is_told_without_one() {
+    let mut world = World::new(1);
+    let stream = world.subscribed();
+    world.time(9000);
+    skipped_of(&mut world, 0, (2000, 1000), 0, None);
+    assert_eq!(world.words(stream), ["gap 7000..8000 station_skipped"]);
 }

@@ -46,6 +46,21 @@ fn g_02_carried_interrupted_carried() {
 }
 
 #[test]
+fn a_position_does_not_go_back_and_an_anycast_has_none() {
+    let mut world = World::new(1);
+    let stream = world.subscribed();
+    world.event(0, 1);
+    world.event(0, 2);
+    for offset in [0, 1] {
+        world.event_by(0, offset, 1, 8 + offset);
+    }
+    assert_eq!(world.words(stream), ["1", "2", "1", "1"]);
+    world.down(0, CloseReason::Io);
+    world.up(0);
+    assert_eq!(world.resumes_from(0).map(|from| from.offset), Some(2));
+}
+
+#[test]
 fn g_03_the_end_of_the_last_carrier_is_told_to_every_stream() {
     let mut world = World::new(2);
     let first = world.subscribed();
