@@ -412,7 +412,7 @@ impl Link {
         } else if due(self.stuck_deadline()) {
             return Err(self.fail(LinkError::WriteStalled));
         } else if over {
-            if !self.probe.expire() {
+            if !self.probe.expire(now) {
                 return Err(self.fail(LinkError::LivenessLost));
             }
             self.writes.wait(now);

@@ -37,7 +37,7 @@ impl Link {
     /// Probes at once, with 5 s to answer: the clocks showed that this side slept, and the other may be gone.
     pub fn handle_suspect(&mut self, now: Instant) {
         if self.is_up() {
-            self.probe.suspect();
+            self.probe.suspect(now);
             self.writes.wait(now);
         }
     }

@@ -24,7 +24,7 @@ const AWAKE_PATIENCE: Duration = Duration::from_secs(5);
 /// The last probe that was answered. What is read of the link after `heard` was said after `asked`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answered {
-    /// When its bytes were written.
+    /// When its bytes were written; when it was due, where its answer was here before that was told.
     pub asked: Now,
     /// When its answer was read.
     pub heard: Now,
@@ -52,13 +52,14 @@ pub struct Probes {
 enum State {
     /// The link is not up.
     Off,
-    /// To be written.
-    Due { urgent: bool },
+    /// To be written, since then.
+    Due { urgent: bool, since: Instant },
     /// Written once the transport took so many bytes of the link. `answered`: its answer was here before that was told.
     Queued {
         urgent: bool,
+        since: Instant,
         end: u64,
-        answered: bool,
+        answered: Option<Now>,
     },
     /// Its clock runs. `asked`: it is not answered.
     Running {
@@ -110,11 +111,16 @@ impl Probe {
     }
 
     /// Probes at once. A probe that waits to be written is it; one whose answer is waited for may never have one.
-    pub(super) fn suspect(&mut self) {
+    pub(super) fn suspect(&mut self, now: Instant) {
         match &mut self.state {
             State::Off => {}
-            State::Due { urgent } | State::Queued { urgent, .. } => *urgent = true,
-            State::Running { .. } => self.state = State::Due { urgent: true },
+            State::Due { urgent, .. } | State::Queued { urgent, .. } => *urgent = true,
+            State::Running { .. } => {
+                self.state = State::Due {
+                    urgent: true,
+                    since: now,
+                }
+            }
         }
     }
 
@@ -126,7 +132,7 @@ impl Probe {
     }
 
     /// Its clock is over. False when the other side is given up.
-    pub(super) fn expire(&mut self) -> bool {
+    pub(super) fn expire(&mut self, now: Instant) -> bool {
         let State::Running { urgent, asked, .. } = self.state else {
             return true;
         };
@@ -137,7 +143,10 @@ impl Probe {
                 return false;
             }
         }
-        self.state = State::Due { urgent: false };
+        self.state = State::Due {
+            urgent: false,
+            since: now,
+        };
         true
     }
 
@@ -148,12 +157,13 @@ impl Probe {
 
     /// It was handed out; it is written when so many bytes of the link are.
     pub(super) fn sent(&mut self, end: u64) {
-        if let State::Due { urgent } = self.state {
+        if let State::Due { urgent, since } = self.state {
             self.counts.sent += 1;
             self.state = State::Queued {
                 urgent,
+                since,
                 end,
-                answered: false,
+                answered: None,
             };
         }
     }
@@ -162,6 +172,7 @@ impl Probe {
     pub(super) fn written(&mut self, now: Now, bytes: u64) -> bool {
         let State::Queued {
             urgent,
+            since,
             end,
             answered,
         } = self.state
@@ -177,8 +188,10 @@ impl Probe {
             asked: Some(now),
             clock: Countdown::new(now.mono, patience, self.paused),
         };
-        if answered {
-            self.answer(now);
+        if let Some(heard) = answered {
+            // It was written at some time before that, and not before it was due.
+            let asked = heard.before(heard.mono.saturating_since(since));
+            self.answer(now.mono, Answered { asked, heard });
         }
         true
     }
@@ -188,9 +201,16 @@ impl Probe {
         let counts = number == Some(self.counts.sent)
             && match &mut self.state {
                 State::Off | State::Due { .. } | State::Running { asked: None, .. } => false,
-                State::Queued { answered, .. } => !core::mem::replace(answered, true),
-                State::Running { .. } => {
-                    self.answer(now);
+                State::Queued { answered, .. } => {
+                    let first = answered.is_none();
+                    answered.get_or_insert(now);
+                    first
+                }
+                State::Running {
+                    asked: Some(asked), ..
+                } => {
+                    let (asked, heard) = (*asked, now);
+                    self.answer(now.mono, Answered { asked, heard });
                     true
                 }
             };
@@ -198,14 +218,13 @@ impl Probe {
         counts
     }
 
-    fn answer(&mut self, now: Now) {
-        if let State::Running { urgent, asked, .. } = &mut self.state
-            && let Some(asked) = asked.take()
-        {
+    fn answer(&mut self, now: Instant, answered: Answered) {
+        if let State::Running { urgent, asked, .. } = &mut self.state {
+            *asked = None;
             self.missed = 0;
-            self.answered = Some(Answered { asked, heard: now });
+            self.answered = Some(answered);
             if *urgent {
-                self.rest(now.mono);
+                self.rest(now);
             }
         }
     }
