@@ -1,8 +1,10 @@
 //! This side of one link, as both large machines keep it: the frame that comes next, what goes first, the deadline in their index.
 //!
 //! Decides: when a link is not read, which answers go before everything else, what an end leaves to be written, when the clocks say that
-//! this side slept, before when nothing that is read can have been said. Leaves to others: what frames mean, and the index of deadlines, in
-//! which it keeps its own up to date. Believes: mono; the wall is told, and compared with it. Bounded by: the answers allowed.
+//! this side slept. Leaves to others: what frames mean, how long they were under way (`way`), and the index of deadlines, in which it keeps
+//! its own up to date. Believes: mono; the wall is told, and compared with it. Bounded by: the answers allowed.
+
+mod way;
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -15,6 +17,10 @@ use crate::error::LinkError;
 use crate::link::{Answered, Link, Peer, Probes};
 use crate::time::{Duration, Instant, Now};
 use crate::wire::{Frame, Goodbye, Split, next_frame};
+use way::Way;
+#[cfg(feature = "sim")]
+pub(crate) use way::{PROMPT, SILENT};
+pub(crate) use way::{Unread, prompt};
 
 /// What went out once does not keep more room than this.
 const KEPT: usize = 64 * 1024;
@@ -22,9 +28,6 @@ const KEPT: usize = 64 * 1024;
 /// By how much the two clocks may part between two inputs, and by how much a deadline may be missed, before this side is thought to have
 /// slept.
 const SLEPT: Duration = Duration::from_secs(10);
-
-/// After so long without a frame what comes may have been held up on its way: who reads gets something every 10 s.
-const SILENT: Duration = Duration::from_secs(11);
 
 /// Whether this side slept between two inputs: the wall went on and mono did not, or both did and the deadline that was `due` is long past.
 /// A step of the wall looks the same.
@@ -61,16 +64,12 @@ pub(crate) struct Side {
     closed: bool,
     /// The deadline in the owner's index.
     armed: Option<Instant>,
-    /// When it was last read, and since when it is what it is.
-    heard: Option<Now>,
+    /// Since when it is what it is.
     since: Now,
-    /// How long it was not read, and since when it is not.
+    way: Way,
+    /// How long this side would not read it; since when it does not, and what had not been read by then.
     unread: Duration,
-    unread_since: Option<Now>,
-    /// What is read may have been said at any time since the first, until a probe asked after the second is answered.
-    doubt: Option<(Now, Now)>,
-    /// How long the handshake took.
-    rising: Duration,
+    unread_since: Option<(Instant, u64)>,
 }
 
 impl Side {
@@ -82,12 +81,10 @@ impl Side {
             ready: false,
             closed: false,
             armed: None,
-            heard: None,
             since: now,
+            way: Way::new(now),
             unread: Duration::ZERO,
             unread_since: None,
-            doubt: None,
-            rising: Duration::ZERO,
         };
         side.queue_handshake();
         side
@@ -133,11 +130,7 @@ impl Side {
         let buffered = input.len();
         match next_frame(input, self.link.frame_cap())? {
             Split::Frame { body, taken } => {
-                if let Some(heard) = self.heard.replace(now)
-                    && now.mono.saturating_since(heard.mono) > SILENT
-                {
-                    self.doubt(heard, now);
-                }
+                self.way.take(now);
                 self.link.handle_partial(now.mono, false);
                 Ok(Next::Frame { body, taken })
             }
@@ -154,38 +147,24 @@ impl Side {
     pub(crate) fn pause(&mut self, now: Now, paused: bool) {
         self.link.handle_paused(now.mono, paused);
         if paused {
-            self.unread_since.get_or_insert(now);
-        } else if let Some(since) = self.unread_since.take() {
-            self.unread += now.mono.saturating_since(since.mono);
-            self.doubt(since, now);
+            let unread = self.way.ran();
+            self.unread_since.get_or_insert((now.mono, unread));
+        } else if let Some((since, unread)) = self.unread_since.take() {
+            let stood_still = now.mono.saturating_since(since);
+            self.unread += stood_still;
+            self.way.stand_still(unread, stood_still);
         }
     }
 
-    /// Nothing was read between these two, and what came meanwhile waits.
-    pub(crate) fn doubt(&mut self, since: Now, until: Now) {
-        let since = self.doubted().unwrap_or(since);
-        self.doubt = Some((since, until));
+    /// This side was away for a while: what came meanwhile was not read.
+    pub(crate) fn miss(&mut self, unread: Unread) {
+        self.way.miss(unread);
     }
 
-    /// Since when what is read may have been said, while no probe tells better.
-    fn doubted(&self) -> Option<Now> {
-        let (since, until) = self.doubt?;
-        let answered = self.link.answered();
-        let answered = answered.is_some_and(|answered| answered.asked.mono >= until.mono);
-        (!answered && self.since.mono < until.mono).then_some(since)
-    }
-
-    /// What is read now was said at that moment or later. It was under way for no longer than the last answered probe was, or than one that
-    /// is not answered has been; that it was said after the one that was answered is certain.
+    /// The moment at or after which what is read now was said, as far as this side can know.
     pub(crate) fn said(&self, now: Now) -> Now {
-        let answered = self.link.answered();
-        let trip = answered.map_or(self.rising, |answered| answered.round_trip());
-        let waits = self.link.outstanding();
-        let waits = waits.map(|asked| now.mono.saturating_since(asked.mono));
-        let trip = trip.max(waits.unwrap_or_default());
-        let said = self.doubted().unwrap_or(now).before(trip);
-        let first = answered.map_or(self.since, |answered| answered.asked);
-        if first.mono > said.mono { first } else { said }
+        let waits = self.link.outstanding().map(|asked| asked.mono);
+        self.way.said(now, waits)
     }
 
     /// Whether this side reads it.
@@ -196,7 +175,7 @@ impl Side {
     /// How long it was not read until now.
     pub(crate) fn unread(&self, now: Instant) -> Duration {
         let current = self.unread_since;
-        let current = current.map(|since| now.saturating_since(since.mono));
+        let current = current.map(|(since, _)| now.saturating_since(since));
         self.unread.saturating_add(current.unwrap_or_default())
     }
 
@@ -207,7 +186,7 @@ impl Side {
 
     /// The handshake is over.
     pub(crate) fn rise(&mut self, now: Now) {
-        self.rising = now.mono.saturating_since(self.since.mono);
+        self.way.rise(now);
         self.since = now;
     }
 
@@ -230,7 +209,25 @@ impl Side {
     pub(crate) fn written(&mut self, now: Now, bytes: usize) -> bool {
         let waited = self.link.probe_waits();
         self.link.handle_written(now, bytes);
-        waited && !self.link.probe_waits()
+        if !waited || self.link.probe_waits() {
+            return false;
+        }
+        self.way.ask();
+        // Its answer may have been here before this was told.
+        if let (None, Some(answered)) = (self.link.outstanding(), self.link.answered()) {
+            self.way.answer(&answered);
+        }
+        true
+    }
+
+    /// A `pong` came. False: it answers no outstanding probe.
+    pub(crate) fn pong(&mut self, now: Now, nonce: &[u8; 16]) -> bool {
+        let waits = self.link.outstanding().is_some();
+        let counts = self.link.handle_pong(now, nonce);
+        if let Some(answered) = self.link.answered().filter(|_| waits && counts) {
+            self.way.answer(&answered);
+        }
+        counts
     }
 
     /// Probes the other side at once.
@@ -243,7 +240,7 @@ impl Side {
 
     /// When a frame was last taken off it.
     pub(crate) fn heard(&self) -> Option<Now> {
-        self.heard
+        self.way.heard()
     }
 
     /// Since when it is what it is: begun, up.

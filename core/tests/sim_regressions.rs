@@ -122,14 +122,24 @@ const FAILED: &[(u64, u64, &str)] = &[
         "a waking node took all of a link at once, and its stream was seen to end before the rest was",
     ),
     (
+        500731,
+        0x2ef7_4de9_8fa5_589a,
+        "a station was killed behind a slow link, and its node learnt of it long after the calm had begun",
+    ),
+    (
         506934,
         0xc6bd_a1d0_e788_9207,
         "a loss was told before a suspend and read after it, and mono had stood still meanwhile",
     ),
     (
-        500731,
-        0x2ef7_4de9_8fa5_589a,
-        "a station was killed behind a slow link, and its node learnt of it long after the calm had begun",
+        1033974,
+        0x5e10_d133_254c_caea,
+        "a node slept for less than ten seconds, and a loss of before was read when it woke",
+    ),
+    (
+        1073014,
+        0xcc8d_d23d_4639_4959,
+        "the calm began with a cut that nobody knew of yet, and the run was over before its link was back",
     ),
     (
         1085295,
@@ -137,9 +147,19 @@ const FAILED: &[(u64, u64, &str)] = &[
         "what came at the moment of an unsubscribe, and was held then, was taken for what had found nobody",
     ),
     (
+        1130166,
+        0xfc9a_49a1_f1dc_fe37,
+        "a node slept for two seconds, and its window began when it woke",
+    ),
+    (
         1453677,
         0x1d46_4cff_5e40_085f,
         "a restart was told twice, because a third epoch had come between",
+    ),
+    (
+        1536306,
+        0x2af2_baed_4c97_9fd2,
+        "a station went away while a node slept for a few seconds, and what it had said before was taken for new",
     ),
     (
         1575824,
@@ -150,6 +170,16 @@ const FAILED: &[(u64, u64, &str)] = &[
         2001403,
         0x3b55_eb03_9399_fb65,
         "a stream ended of the seventeenth of twenty-four facts of one moment, and the sixteen before were taken for unseen",
+    ),
+    (
+        3057468,
+        0x4189_0cf6_743c_bcee,
+        "a wall was set forward and back again, which looks like a sleep",
+    ),
+    (
+        3094192,
+        0x0277_f6af_2099_1bec,
+        "a subscription joined an interruption, and another outage began in it",
     ),
     (
         4068196,

@@ -53,7 +53,7 @@ use crate::inbound::dedup::{self, HeapDedup};
 use crate::inbound::lane::Resting;
 use crate::publishers::Publishers;
 use crate::rng::{Entropy, Rng, Seed};
-use crate::side::slept;
+use crate::side::{Unread, prompt, slept};
 use crate::table::HeapTable;
 use crate::tags::Tags;
 use crate::time::{Instant, Now, WallMs};
@@ -216,20 +216,23 @@ impl Client {
         self.config.signer.0.profile()
     }
 
-    /// Clamps a clock that went back, remembers the time for outputs, which take none, and probes every link when this side slept.
+    /// Clamps a clock that went back, remembers the time for outputs, which take none, counts what was not read while this side was away, and
+    /// probes every link when it slept.
     fn at(&mut self, now: Now) -> Now {
         let before = self.now;
         if now == before {
             return now;
         }
         self.now = now.after(before);
-        if slept(before, self.now, || self.poll_timeout()) {
-            // A wall that was set back is no sleep.
-            if self.now.wall > before.wall {
-                for (_, side) in self.links.iter_mut() {
-                    side.base.doubt(before, self.now);
-                }
+        if prompt(before, self.now) {
+            return self.now;
+        }
+        if let Some(unread) = Unread::between(before, self.now, || self.poll_timeout()) {
+            for (_, side) in self.links.iter_mut() {
+                side.base.miss(unread);
             }
+        }
+        if slept(before, self.now, || self.poll_timeout()) {
             self.report(DiagnosticCode::ClockJumped, None, "");
             self.suspect_all(self.now);
         }

@@ -356,7 +356,7 @@ impl Client {
             }
             Frame::Pong(nonce) => {
                 if let Some(side) = self.links.get_mut(link) {
-                    self.counts.stray_pongs += u64::from(!side.base.link.handle_pong(now, nonce));
+                    self.counts.stray_pongs += u64::from(!side.base.pong(now, nonce));
                 }
             }
             Frame::Progress(progress) => self.handle_progress(now, link, &progress)?,

@@ -116,12 +116,12 @@ impl World {
                 } else {
                     Fault::StepNodeOn
                 });
-                self.net.hosts[host].clock.step_wall(now, by);
+                self.net.step_host(host, by);
             }
             Op::StepStation { station, by } => {
                 let host = self.net.station_host(station);
                 self.count(Fault::StepStation);
-                self.net.hosts[host].clock.step_wall(now, by);
+                self.net.step_host(host, by);
             }
             Op::Stretch {
                 node,

@@ -6,6 +6,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use super::said::Moment;
 use super::tap::Record;
 use crate::pump::LinkIo;
 use crate::{Duration, Instant, Rng, StationRef};
@@ -54,7 +55,7 @@ pub(super) struct Pipe {
     /// Its reader is paused.
     pub(super) paused: bool,
     /// Since when.
-    pub(super) paused_at: Option<Instant>,
+    pub(super) paused_at: Option<Moment>,
     /// Its writer stopped for the budget.
     pub(super) blocked: bool,
     /// When the last byte arrives, and until when the line is busy.

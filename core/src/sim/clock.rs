@@ -52,12 +52,21 @@ impl Clock {
     }
 
     pub(super) fn step_wall(&mut self, truth: Instant, millis: i64) {
-        let (_, ahead) = self.walls[self.walls.len() - 1];
-        self.walls.push((truth, ahead.saturating_add(millis)));
+        let (since, ahead) = self.walls[self.walls.len() - 1];
+        let ahead = ahead.saturating_add(millis);
+        if since == truth {
+            self.walls.pop();
+        }
+        self.walls.push((truth, ahead));
     }
 
     pub(super) fn is_asleep(&self) -> bool {
         self.asleep.is_some()
+    }
+
+    /// Since when it sleeps, and whether its monotonic clock stands still meanwhile.
+    pub(super) fn asleep(&self) -> Option<(Instant, bool)> {
+        self.asleep
     }
 
     pub(super) fn sleep(&mut self, truth: Instant, mono_stands: bool) {

@@ -5,16 +5,18 @@
 use alloc::vec::Vec;
 
 use super::Habit;
+use super::cable::CLIENT;
 use super::hash::Hash;
 use super::keys::Keys;
 use super::net::{Kind, Seen};
 use super::plan::Wanted;
+use super::said::Moment;
 use super::tap::number_of;
 use super::trace::Name;
 use super::world::{End, Sub, Told, World};
 use crate::code::EndReason;
 use crate::notice::{Item, Notice};
-use crate::{Instant, Subscribe, WallMs};
+use crate::{Instant, Subscribe};
 
 impl World {
     /// Looks at everything that was seen since the last look, and reads what may be read.
@@ -26,7 +28,8 @@ impl World {
             match *seen {
                 Seen::Up { cable } => {
                     let hosts = self.net.cables[cable].hosts;
-                    self.truth.up(now, cable, hosts);
+                    let here = self.net.now_of(hosts[CLIENT]);
+                    self.truth.up(Moment::new(now, here), cable, hosts);
                 }
                 Seen::Settled {
                     host,
@@ -50,17 +53,15 @@ impl World {
                         self.read(sub);
                     }
                 }
-                Seen::Took { cable, side, .. } => {
+                Seen::Took { cable, side, .. }
+                | Seen::ReadsAgain { cable, side, .. }
+                | Seen::Wrote { cable, side, .. }
+                | Seen::Ended { cable, side, .. }
+                | Seen::Fault { cable, side, .. } => {
                     let host = self.net.cables[cable].hosts[side];
-                    let wall = self.net.now_of(host).wall;
-                    self.truth.see(now, wall, *seen);
+                    self.truth.see(now, self.net.now_of(host), *seen);
                 }
-                Seen::ReadsAgain { .. }
-                | Seen::Wrote { .. }
-                | Seen::Ended { .. }
-                | Seen::Fault { .. } => {
-                    self.truth.see(now, WallMs::new(0), *seen);
-                }
+                Seen::Away { host, .. } => self.truth.see(now, self.net.now_of(host), *seen),
             }
         }
         let mut seen = seen;

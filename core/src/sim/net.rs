@@ -18,6 +18,7 @@ pub use super::clock::START;
 use super::hash::Hash;
 use super::plan::Topics;
 use super::sabotage::Saboteur;
+use super::said::Moment;
 use super::tap::Note;
 use crate::code::CloseReason;
 use crate::crypto::Profile;
@@ -63,7 +64,13 @@ pub(super) enum Seen {
     ReadsAgain {
         cable: usize,
         side: usize,
-        since: Instant,
+        since: Moment,
+    },
+    /// A machine may not have been there for so long, and surely was not for so long, as its clocks show.
+    Away {
+        host: usize,
+        most: Duration,
+        sure: Duration,
     },
     /// A connection is up at both ends.
     Up { cable: usize },
@@ -401,33 +408,6 @@ impl Net {
         self.trace.value()
     }
 
-    /// A host does nothing until it wakes.
-    pub(super) fn sleep(&mut self, host: usize, mono_stands: bool) {
-        self.hosts[host].clock.sleep(self.now, mono_stands);
-    }
-
-    /// A host goes on: what arrived meanwhile is there, and what was due is due.
-    pub(super) fn wake(&mut self, index: usize) {
-        let host = &mut self.hosts[index];
-        if !host.clock.is_asleep() {
-            return;
-        }
-        host.clock.wake(self.now);
-        host.dirty = true;
-        let cables = host.cables.clone();
-        for cable in cables {
-            let side = usize::from(self.cables[cable].hosts[STATION] == index);
-            self.due
-                .push(Reverse((self.now, What::Arrive, cable, side)));
-            if self.cables[cable].told_later[side] {
-                self.due.push(Reverse((self.now, What::Down, cable, side)));
-            }
-            if core::mem::take(&mut self.cables[cable].pipes[1 - side].blocked) {
-                self.write_again(cable, side);
-            }
-        }
-    }
-
     /// Lets so much time pass.
     ///
     /// # Panics
@@ -508,6 +488,7 @@ impl Net {
         let lies = self.saboteur.deadline_stands();
         let now = host.clock.now(truth);
         host.wakeups += 1;
+        host.touched = truth;
         for turn in 0.. {
             let still = lies || host.due().is_some_and(|at| at <= truth);
             if turn > 0 && !still {

@@ -2,13 +2,13 @@
 //!
 //! Decides: the earliest and the latest moment a client may take it for, from what passes on its link. Leaves to others: what was said.
 //! Believes: the true time. Bounded by: a fixed size.
+//!
+//! It was said after the last probe that was answered was asked, and was under way for no longer than the longer of that probe with its answer and
+//! of one that is not answered yet, and than was not read since. A client may take it for as early as that, counting all that may not have been
+//! read, and for no later than it was said; or, where it was under way for longer, than that, counting what surely was not read.
 
-use crate::{Duration, Instant, WallMs};
-
-/// A reader hears something every 10 s; after so long it may think otherwise, and after so long it has to.
-const SILENT: [Duration; 2] = [Duration::from_secs(10), Duration::from_millis(11_001)];
-/// By so much a wall may part from the true time before its host may think that it slept.
-const APART: u64 = 9_990;
+use crate::side::SILENT;
+use crate::{Duration, Instant, Now};
 
 /// Something was said between these two; the client may take it for any moment in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,89 +32,145 @@ impl Said {
     }
 }
 
+/// The same moment by the true time and by a client's mono, which may have stood still.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moment {
+    pub(super) truth: Instant,
+    pub(super) mono: Instant,
+}
+
+impl Moment {
+    pub(super) fn new(truth: Instant, here: Now) -> Self {
+        let mono = here.mono;
+        Self { truth, mono }
+    }
+}
+
+/// One way to count what a link takes: as much as may be, or what is sure.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    /// What was not read so far; by then, when a frame was last taken; by then, when the last answered probe was asked.
+    unread: Duration,
+    heard: Duration,
+    base: Duration,
+    /// The probe that waits for its answer, and what was not read when it was asked.
+    asked: Option<(Instant, Duration)>,
+    /// How long the last one took that was answered, less what was not read.
+    trip: Duration,
+}
+
+impl Count {
+    fn waits(&self, now: Instant) -> Duration {
+        let waits = self.asked.map(|(asked, before)| {
+            let unread = self.unread.saturating_sub(before);
+            now.saturating_since(asked).saturating_sub(unread)
+        });
+        waits.unwrap_or_default()
+    }
+
+    fn hears_answer(&mut self, now: Instant) {
+        self.trip = self.waits(now);
+        self.base = self.asked.take().map_or(self.unread, |(_, before)| before);
+    }
+
+    /// All of a time was not read, at whose beginning so much had been counted.
+    fn stood_still(&mut self, before: Duration, time: Duration) {
+        self.unread = self.unread.max(before + time);
+    }
+
+    fn under_way(&self, now: Instant) -> Duration {
+        let unread = self.unread.saturating_sub(self.base);
+        self.trip.max(self.waits(now)) + unread
+    }
+}
+
 /// What a client knows of how long its link takes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
-    up: Instant,
-    /// The handshake was over then.
-    risen: Instant,
-    /// The probe that waits for its answer.
+    most: Count,
+    sure: Count,
+    /// What is read now was said after that.
+    after: Instant,
     asked: Option<(Instant, [u8; 16])>,
-    /// The last one that was answered: when it was asked, how long it took.
-    answered: Option<(Instant, Duration)>,
-    heard: Option<(Instant, WallMs)>,
-    /// What is read may have been said since then, until a probe is answered that was asked after that; whether the client has to see that.
-    doubt: Option<(Instant, Instant, bool)>,
+    up: Moment,
+    heard: Option<Moment>,
+    /// When it was last found not to have been there.
+    missed: Instant,
 }
 
 impl Pace {
-    pub(super) fn up(now: Instant) -> Self {
+    pub(super) fn up(now: Moment) -> Self {
         Self {
             up: now,
-            risen: now,
+            after: now.truth,
             ..Self::default()
         }
     }
 
-    pub(super) fn shakes_hands(&mut self, now: Instant) {
-        self.risen = now;
+    /// A frame of the handshake is taken, maybe its last: it answers the beginning, and what comes behind it is said after it.
+    pub(super) fn shakes_hands(&mut self, now: Moment) {
+        self.most.trip = now.truth.saturating_since(self.up.truth);
+        self.sure.trip = now.mono.saturating_since(self.up.mono);
+        for count in [&mut self.most, &mut self.sure] {
+            count.trip = count.trip.saturating_sub(count.unread);
+        }
+        self.after = now.truth;
     }
 
-    pub(super) fn asks(&mut self, now: Instant, nonce: [u8; 16]) {
-        self.asked = Some((now, nonce));
+    pub(super) fn asks(&mut self, now: Moment, nonce: [u8; 16]) {
+        self.asked = Some((now.truth, nonce));
+        self.most.asked = Some((now.truth, self.most.unread));
+        self.sure.asked = Some((now.mono, self.sure.unread));
     }
 
-    pub(super) fn hears_answer(&mut self, now: Instant, nonce: [u8; 16]) {
+    pub(super) fn hears_answer(&mut self, now: Moment, nonce: [u8; 16]) {
         if let Some((asked, _)) = self.asked.take_if(|(_, asked)| *asked == nonce) {
-            self.answered = Some((asked, now.saturating_since(asked)));
+            self.most.hears_answer(now.truth);
+            self.sure.hears_answer(now.mono);
+            self.after = asked;
         }
     }
 
     /// A frame is taken.
-    pub(super) fn hears(&mut self, now: Instant, wall: WallMs) {
-        let Some((heard, shown)) = self.heard.replace((now, wall)) else {
-            return;
-        };
-        let silent = now.saturating_since(heard);
-        let apart = wall.since(shown).abs_diff(silent.as_millis() as i64);
-        if silent > SILENT[0] || apart > APART {
-            let sees = silent > SILENT[1] && apart < 100;
-            self.doubts(heard, now, sees);
+    pub(super) fn hears(&mut self, now: Moment) {
+        if let Some(heard) = self.heard.replace(now) {
+            let silence = now.truth.saturating_since(heard.truth);
+            let known = now.mono.saturating_since(heard.mono);
+            // It shows as such when its client was there all the while.
+            let was_there = self.most.unread == self.most.heard;
+            if silence > SILENT {
+                self.most.stood_still(self.most.heard, silence);
+            }
+            if known > SILENT && was_there {
+                self.sure.stood_still(self.sure.heard, known);
+            }
+        }
+        self.most.heard = self.most.unread;
+        self.sure.heard = self.sure.unread;
+    }
+
+    /// Its client would not read between these two.
+    pub(super) fn pauses(&mut self, since: Moment, until: Moment) {
+        self.most.unread += until.truth.saturating_since(since.truth);
+        if self.missed < since.truth {
+            self.sure.unread += until.mono.saturating_since(since.mono);
         }
     }
 
-    /// Nothing was read between these two.
-    pub(super) fn doubts(&mut self, since: Instant, until: Instant, sees: bool) {
-        let (since, sees) = match self.doubted() {
-            Some((earlier, saw)) => (earlier, saw && sees),
-            None => (since, sees),
-        };
-        self.doubt = Some((since, until, sees));
-    }
-
-    fn doubted(&self) -> Option<(Instant, bool)> {
-        let (since, until, sees) = self.doubt?;
-        let told = self.answered.is_some_and(|(asked, _)| asked >= until);
-        (!told && self.risen < until).then_some((since, sees))
+    /// Its client may not have been there for so long, and surely was not for so long, as its clocks show.
+    pub(super) fn misses(&mut self, now: Instant, most: Duration, sure: Duration) {
+        self.most.unread += most;
+        self.sure.unread += sure;
+        self.missed = now;
     }
 
     /// What is taken now and was written then.
-    pub(super) fn said(&self, now: Instant, written: Instant) -> Said {
-        let trip = match self.answered {
-            Some((_, trip)) => trip,
-            None => self.risen.saturating_since(self.up),
-        };
-        let waits = self.asked.map(|(asked, _)| now.saturating_since(asked));
-        let trip = trip.max(waits.unwrap_or_default());
-        let first = self.answered.map_or(self.risen, |(asked, _)| asked);
-        let (since, sees) = self.doubted().unwrap_or((now, false));
-        let high = match sees {
-            true => written,
-            false => written.max(earlier(now, trip)),
-        };
+    pub(super) fn said(&self, now: Moment, written: Instant) -> Said {
+        let low = earlier(now.truth, self.most.under_way(now.truth));
+        let high = earlier(now.truth, self.sure.under_way(now.mono));
         Said {
-            low: first.max(earlier(since, trip)),
-            high: first.max(high),
+            low: self.after.max(low),
+            high: self.after.max(high).max(written),
         }
     }
 }

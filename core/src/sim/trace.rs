@@ -135,6 +135,7 @@ impl World {
                 note: Note::Handshake | Note::Ping(_) | Note::Pong(_),
                 ..
             }
+            | Seen::Away { .. }
             | Seen::ReadsAgain { .. }
             | Seen::Wrote { .. } => {}
             Seen::Took {
@@ -229,7 +230,8 @@ impl World {
                 hash.word((cable * 2 + side) as u64);
                 hash.word(u64::from(reason.number()));
             }
-            Seen::ReadsAgain { .. }
+            Seen::Away { .. }
+            | Seen::ReadsAgain { .. }
             | Seen::Up { .. }
             | Seen::Wrote { .. }
             | Seen::Readable { .. }

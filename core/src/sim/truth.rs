@@ -8,11 +8,11 @@ use alloc::vec::Vec;
 
 use super::cable::{CLIENT, STATION};
 use super::net::Seen;
-use super::said::{Pace, Said};
+use super::said::{Moment, Pace, Said};
 use super::tap::{Fact, Note};
 use crate::code::{CloseReason, PublishRefusal, SubscribeRefusal};
 use crate::wire::ResumeOutcome;
-use crate::{Instant, Outcome, Ticket, WallMs};
+use crate::{Instant, Now, Outcome, Ticket, WallMs};
 
 /// A publication somebody made.
 #[derive(Clone, Debug)]
@@ -182,7 +182,7 @@ impl Truth {
     }
 
     /// A connection is up between two hosts.
-    pub(super) fn up(&mut self, now: Instant, cable: usize, hosts: [usize; 2]) {
+    pub(super) fn up(&mut self, now: Moment, cable: usize, hosts: [usize; 2]) {
         if self.lines.len() <= cable {
             self.lines.resize(cable + 1, Line::default());
         }
@@ -219,35 +219,43 @@ impl Truth {
         purged.map(|(index, _)| index).collect()
     }
 
-    /// Something was seen at that true time, when the host it concerns read that wall.
-    pub(super) fn see(&mut self, now: Instant, wall: WallMs, seen: Seen) {
+    /// Something was seen at that true time, when the host it concerns read those clocks.
+    pub(super) fn see(&mut self, now: Instant, here: Now, seen: Seen) {
         self.order += 1;
+        let moment = Moment::new(now, here);
         match seen {
+            Seen::Wrote {
+                cable,
+                side: CLIENT,
+                note: Note::Ping(nonce),
+            } => self.lines[cable].pace.asks(moment, nonce),
             Seen::Wrote { cable, side, note } => self.wrote(now, cable, side, note),
+            Seen::Took { cable, side, .. } if self.lines[cable].ended[side] => {}
             Seen::Took {
                 cable,
                 side,
                 written,
                 note,
-            } => {
-                if self.lines[cable].ended[side] {
-                    return;
-                }
-                match side {
-                    CLIENT => self.client_took(now, wall, cable, written, note),
-                    _ => self.station_took(now, wall, cable, note),
-                }
-            }
+            } => match side {
+                CLIENT => self.client_took(moment, cable, written, note),
+                _ => self.station_took(now, here.wall, cable, note),
+            },
             Seen::Ended {
                 cable,
                 side,
                 reason,
             } => self.ended(now, cable, side, reason),
-            Seen::ReadsAgain { cable, side, since } => {
-                if side == CLIENT {
-                    self.lines[cable].pace.doubts(since, now, true);
-                }
+            Seen::ReadsAgain {
+                cable,
+                side: CLIENT,
+                since,
+            } => self.lines[cable].pace.pauses(since, moment),
+            Seen::Away { host, most, sure } => {
+                let life = self.current[host];
+                let lines = self.lines.iter_mut().filter(|line| line.life == life);
+                lines.for_each(|line| line.pace.misses(now, most, sure));
             }
+            Seen::ReadsAgain { .. } => {}
             Seen::Up { .. } | Seen::Settled { .. } | Seen::Readable { .. } => {}
             Seen::Fault { cable, side, error } => {
                 let told = alloc::format!(
@@ -298,7 +306,6 @@ impl Truth {
                     read: 0,
                 });
             }
-            Note::Ping(nonce) => self.lines[cable].pace.asks(now, nonce),
             Note::Unsubscribe { id } => {
                 // A stream that ended by itself is left without a word from outside.
                 if let Some(hold) = self.lines[cable].asked.get(&id).copied() {
@@ -353,18 +360,12 @@ impl Truth {
         Expected::Taken
     }
 
-    fn client_took(
-        &mut self,
-        now: Instant,
-        wall: WallMs,
-        cable: usize,
-        written: Instant,
-        note: Note,
-    ) {
+    fn client_took(&mut self, moment: Moment, cable: usize, written: Instant, note: Note) {
+        let now = moment.truth;
         let line = &mut self.lines[cable];
         let life = line.life;
-        line.pace.hears(now, wall);
-        let said = line.pace.said(now, written);
+        line.pace.hears(moment);
+        let said = line.pace.said(moment, written);
         if let Note::Progress { .. } | Note::Skipped { .. } | Note::Subscribed { .. } = note {
             let late = said.high.saturating_since(written).as_micros() as u64;
             let latest = &mut self.lives[life].transit;
@@ -372,8 +373,8 @@ impl Truth {
         }
         let hold = |id| line.asked.get(&id).copied();
         match note {
-            Note::Handshake => line.pace.shakes_hands(now),
-            Note::Pong(nonce) => line.pace.hears_answer(now, nonce),
+            Note::Handshake => line.pace.shakes_hands(moment),
+            Note::Pong(nonce) => line.pace.hears_answer(moment, nonce),
             Note::Published { id, reason, .. } => self.answered(cable, id, reason),
             Note::Goodbye(reason) => self.ended(now, cable, CLIENT, reason),
             Note::Subscribed { id, resume, offset } => {

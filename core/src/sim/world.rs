@@ -268,6 +268,9 @@ impl World {
             if let Some(link) = status.links.iter().find(|link| link.state != LinkState::Up) {
                 return alloc::format!("{}: {link:?}", Name::Node(node));
             }
+            if self.net.is_deceived(host) {
+                return alloc::format!("{}: a link that is no more", Name::Node(node));
+            }
         }
         alloc::string::String::new()
     }

@@ -110,7 +110,7 @@ impl Station {
             Frame::Ping(nonce) => self.answer(link, &Frame::Pong(nonce)),
             Frame::Pong(nonce) => {
                 if let Some(side) = self.links.get_mut(link) {
-                    self.counts.stray_pongs += u64::from(!side.base.link.handle_pong(now, nonce));
+                    self.counts.stray_pongs += u64::from(!side.base.pong(now, nonce));
                 }
             }
             Frame::Publish(publish) => {

@@ -209,8 +209,7 @@ fn br_52_a_sleep_is_noticed_by_either_clock() {
             Now::new(Instant::from_millis(11_000 + after + mono), moment.wall)
         };
         while world.client.handle_timeout(awake(1)) == tidings::Turn::More {}
-        // It asks at once; what lay in a buffer meanwhile may have come right after it fell asleep, and been said
-        // a millisecond before, as long as the handshake took.
+        // It asks at once; what lay in a buffer meanwhile may have been said right after it fell asleep.
         let far = world.stations[0].far.as_mut().expect("a link");
         let mut wrote = Vec::new();
         let transmit = world.client.poll_transmit(far.id, &mut wrote);
@@ -231,7 +230,7 @@ fn br_52_a_sleep_is_noticed_by_either_clock() {
         let words = world.words(stream);
         assert_eq!(
             words,
-            ["interrupted 10999 liveness_lost"],
+            ["interrupted 11000 liveness_lost"],
             "mono runs: {mono_runs}"
         );
     }

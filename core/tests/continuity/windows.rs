@@ -3,7 +3,7 @@
 use tidings::code::CloseReason;
 use tidings::inbound::stream::OnFull;
 use tidings::wire::{Frame, Phase, Progress};
-use tidings::{Intake, SubscriptionId, Turn};
+use tidings::{Intake, LinkEvent, Now, SubscriptionId, Turn};
 
 use super::common::{Fact, at, items, open, signer};
 use super::{MESH, World};
@@ -95,6 +95,39 @@ fn what_waited_while_a_full_stream_paused_its_link_may_have_been_said_since() {
     assert_eq!(taken, Ok(Intake::Open));
     world.down(0, CloseReason::Io);
     assert_eq!(world.words(stream), ["interrupted 0 io"]);
+}
+
+/// It slept for 3 s, too short to ask who is still there: its mono stood still, or ran on past what was due at 30,000.
+#[test]
+fn what_is_read_after_a_short_sleep_may_have_been_said_so_much_earlier() {
+    for stood in [3000, 0] {
+        let awake = |ms: u64| Now::new(at(ms - stood).mono, at(ms).wall);
+        for (read, said) in [(31_000, 28_000), (32_000, 29_000)] {
+            let mut world = World::new(1);
+            let stream = world.subscribed();
+            for heard in [9000, 18_000, 27_000] {
+                world.time(heard);
+                world.progress(0, 0);
+            }
+            world.time(28_000);
+            let id = world.id(0);
+            while world.client.handle_timeout(awake(31_000)) == Turn::More {}
+            let progress = Frame::Progress(Progress {
+                id,
+                offset: 0,
+                behind_ms: 0,
+            });
+            let far = world.stations[0].far.as_mut().expect("a link");
+            let taken = far.frame(&mut world.client, awake(read), &progress);
+            assert_eq!(taken, Ok(Intake::Open));
+            let (link, reason) = (far.id, CloseReason::Io);
+            let down = LinkEvent::Down { link, reason };
+            let told = world.client.handle_link(awake(read + 1), down);
+            assert!(told.is_ok());
+            let wanted = format!("interrupted {said} io");
+            assert_eq!(world.words(stream), [wanted], "mono stood for {stood}");
+        }
+    }
 }
 
 /// One of two meshes stays away while the other carries: no interruption says so.

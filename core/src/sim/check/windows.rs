@@ -18,6 +18,21 @@ use crate::sim::truth::{Hold, Outage};
 use crate::sim::world::{End, World};
 use crate::{Duration, Instant, WallMs};
 
+impl Sorted<'_> {
+    /// When an interruption was first said to be over; the end of time when it never was.
+    fn first_end(&self) -> Instant {
+        let ends = |notice: &Notice| match notice {
+            Notice::Resumed { .. } => true,
+            Notice::Gap { reason, .. } => {
+                matches!(reason, GapReason::Lost | GapReason::Expired)
+            }
+            _ => false,
+        };
+        let end = self.notices.iter().find(|(_, _, notice)| ends(notice));
+        end.map_or(Instant::from_micros(u64::MAX), |(_, at, _)| *at)
+    }
+}
+
 /// Milliseconds lost by counting in whole ones.
 const ROUNDING: i64 = 3;
 /// How long a mesh is waited for that has not come back.
@@ -90,7 +105,11 @@ impl World {
         if partly {
             return;
         }
-        if interruptions == 0 && wire.outages.iter().any(|outage| lives(&outage)) {
+        // One that was over after its subscription had joined it is told by its end alone, with all that ended in it.
+        let joined = self.joined_open(sub).then(|| sorted.first_end());
+        let after = |outage: &Outage| joined.is_none_or(|end| outage.began > end);
+        let mut outages = wire.outages.iter().filter(lives);
+        if interruptions == 0 && outages.any(after) {
             found.add("windows", || {
                 format!("q{sub} was not told of {:?}", wire.outages)
             });

@@ -9,6 +9,7 @@ use super::{Kind, Net, Seen, What};
 use crate::code::CloseReason;
 use crate::pump::LinkIo;
 use crate::sim::cable::{CLIENT, Cable, Pipe, STATION};
+use crate::sim::said::Moment;
 use crate::sim::tap::{Note, Record, note_of};
 use crate::wire::{Split, next_frame};
 use crate::{Answer, AskId, Binding, Duration, Intake, LinkEvent, LinkId, StationRef, VerifyJob};
@@ -60,6 +61,7 @@ impl Net {
                 let _given_up = client.answer(now, ask, Answer::Verified(job.run()));
                 host.dirty = true;
                 host.inputs += 1;
+                host.touched = truth;
             }
         }
     }
@@ -113,6 +115,7 @@ impl Net {
         let dialler = &mut self.hosts[hosts[CLIENT]];
         dialler.dirty = true;
         dialler.inputs += 1;
+        dialler.touched = self.now;
         let Some(Kind::Client(client)) = &mut dialler.kind else {
             return;
         };
@@ -182,6 +185,7 @@ impl Net {
         let now = self.now_of(host);
         self.hosts[host].dirty = true;
         self.hosts[host].inputs += 1;
+        self.hosts[host].touched = self.now;
         if let (Some(link), Some(machine)) = (link, self.hosts[host].machine()) {
             let told = machine.handle_link(now, LinkEvent::Down { link, reason });
             debug_assert!(told.is_ok(), "the link was up");
@@ -257,15 +261,20 @@ impl Net {
             self.trace.bytes(&bytes);
             io.wrote(machine, now, bytes.len());
             host.dirty = true;
-            if vanishes {
-                bytes.clear();
-                self.spare.push(bytes);
-                continue;
-            }
+            host.touched = self.now;
             if let Some((topics, profile)) = &self.watch {
                 let mut at = 0;
                 while let Ok(Split::Frame { body, taken }) = next_frame(&bytes[at..], u32::MAX) {
                     let note = note_of(body, *profile, topics);
+                    let cable = index;
+                    if vanishes {
+                        // Its machine waits for an answer all the same.
+                        if let Note::Ping(_) = note {
+                            self.seen.push(Seen::Wrote { cable, side, note });
+                        }
+                        at += taken;
+                        continue;
+                    }
                     if matches!(note, Note::Event { .. }) && self.saboteur.drops_event() {
                         bytes.drain(at..at + taken);
                         continue;
@@ -274,9 +283,13 @@ impl Net {
                     pipe.written += taken as u64;
                     let (end, written) = (pipe.written, self.now);
                     pipe.records.push_back(Record { end, written, note });
-                    let cable = index;
                     self.seen.push(Seen::Wrote { cable, side, note });
                 }
+            }
+            if vanishes {
+                bytes.clear();
+                self.spare.push(bytes);
+                continue;
             }
             let now = self
                 .now
@@ -326,7 +339,8 @@ impl Net {
         }
         let taken = before - (io.input().len() + pipe.waiting.len());
         pipe.taken += taken as u64;
-        if taken > 0
+        // It reads again when it took something, or would have.
+        if (taken > 0 || !pipe.paused)
             && let Some(since) = pipe.paused_at.take()
             && self.watch.is_some()
         {
@@ -334,7 +348,8 @@ impl Net {
             self.seen.push(Seen::ReadsAgain { cable, side, since });
         }
         if pipe.paused {
-            pipe.paused_at.get_or_insert(self.now);
+            let moment = Moment::new(self.now, now);
+            pipe.paused_at.get_or_insert(moment);
         }
         while pipe
             .records
@@ -352,6 +367,7 @@ impl Net {
         }
         host.dirty = true;
         host.inputs += 1;
+        host.touched = self.now;
         let unblocked = core::mem::take(&mut pipe.blocked);
         if let Some(error) = failed {
             self.failed_input += 1;
