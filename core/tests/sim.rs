@@ -89,6 +89,21 @@ fn an_event_that_its_station_loses_is_seen() {
 }
 
 #[test]
+fn a_commit_that_is_not_the_last_gives_again_what_was_committed() {
+    caught(Sabotage::StaleCommit, &["commits"]);
+}
+
+#[test]
+fn a_commit_of_more_than_was_read_is_missed_by_the_ledger() {
+    caught(Sabotage::EagerCommit, &["ledger"]);
+}
+
+#[test]
+fn an_epoch_from_before_the_last_run_is_seen() {
+    caught(Sabotage::ForgetEpoch, &["epochs"]);
+}
+
+#[test]
 fn what_no_seed_knows_shows_in_the_trace() {
     let options = with(Sabotage::Unseeded);
     let differs = |seed| run(seed, &options).trace != run(seed, &options).trace;

@@ -186,6 +186,11 @@ const FAILED: &[(u64, u64, &str)] = &[
         0xdc37_4cbb_90aa_6bad,
         "a stream ended of itself with two carriers, and what came behind its end over the second was taken for seen",
     ),
+    (
+        12631,
+        0x139f_7479_9bb6_46b4,
+        "a stream ended of itself, and what another had from copies that came before was taken for what came then",
+    ),
 ];
 
 #[test]

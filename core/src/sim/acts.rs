@@ -14,6 +14,9 @@ use super::world::{End, Job, World};
 use crate::code::CloseReason;
 use crate::{Duration, Publish};
 
+/// A station that sleeps for so long is held: its nodes give their links up.
+const HELD: Duration = Duration::from_secs(60);
+
 impl World {
     pub(super) fn act(&mut self, op: Op) {
         let now = self.net.truth();
@@ -21,6 +24,7 @@ impl World {
         match op {
             Op::Burst(burst) => self.burst(burst),
             Op::Cancel { node } => self.cancel(node),
+            Op::Commit { slot } => self.commit(slot),
             Op::CrashNode {
                 node,
                 lasts,
@@ -94,6 +98,9 @@ impl World {
             } => {
                 let host = self.net.station_host(station);
                 self.count(Fault::SleepStation);
+                if lasts >= HELD {
+                    self.count(Fault::HeldStation);
+                }
                 self.net.sleep(host, mono_stands);
                 self.in_time(lasts, Job::Wake(host));
             }
@@ -185,19 +192,20 @@ impl World {
 
     pub(super) fn publish_next(&mut self, burst: usize, node: usize, left: u16) {
         let wanted = self.bursts[burst];
-        self.publish(node, &wanted);
+        self.publish(burst, node, &wanted);
         let mut left = left.saturating_sub(1);
         if wanted.every.is_zero() {
             while left > 0 {
-                self.publish(node, &wanted);
+                self.publish(burst, node, &wanted);
                 left -= 1;
             }
         } else if left > 0 {
-            self.in_time(wanted.every, Job::Publish { burst, node, left });
+            return self.in_time(wanted.every, Job::Publish { burst, node, left });
         }
+        self.end_publisher(burst, node);
     }
 
-    fn publish(&mut self, node: usize, wanted: &Burst) {
+    fn publish(&mut self, burst: usize, node: usize, wanted: &Burst) {
         let state = &self.nodes[node];
         let (client, life, key) = (state.client, state.life, self.plan.nodes[state.plan].key);
         let host = self.net.client_host(client);
@@ -215,12 +223,21 @@ impl World {
             request = request.one();
         }
         let now = self.net.now_of(host);
-        let client = self.net.at(client);
-        match client.publish(now, request) {
+        let by = self.publisher_of(burst, node, wanted.one);
+        if let Some(by) = by {
+            request = request.by(by);
+        }
+        match self.publish_kept(node, now, request) {
             Ok(ticket) => {
-                let last_epoch = client.last_epoch();
-                self.nodes[node].last_ticket = Some(ticket);
-                self.nodes[node].last_epoch = last_epoch;
+                let last_epoch = self.net.at(client).last_epoch();
+                let state = &mut self.nodes[node];
+                state.last_ticket = Some(ticket);
+                state.last_epoch = state.last_epoch.max(last_epoch);
+                if let Some((.., made)) = self.publishers.get_mut(&(burst, node))
+                    && by.is_some()
+                {
+                    made.push(number as usize);
+                }
                 let at = self.net.truth();
                 self.truth.made.push(Made {
                     key,
@@ -236,7 +253,10 @@ impl World {
                 self.trace.line(
                     at,
                     Name::Node(node),
-                    format_args!("publishes #{number} on {topic}"),
+                    format_args!(
+                        "publishes #{number} on {}",
+                        self.plan.topics.name(wanted.topic)
+                    ),
                 );
                 self.tally.published += 1;
             }

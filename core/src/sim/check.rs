@@ -3,6 +3,7 @@
 //! Decides: which rule is broken, and how. Leaves to others: each rule (one file for each). Believes: the true time. Bounded by: the run.
 
 mod cause;
+mod commits;
 mod idle;
 mod ledger;
 mod nobody;
@@ -111,8 +112,10 @@ impl World {
             self.check_ledger(sub, &sorted, &index, &mut tally, &mut found);
             self.check_causes(sub, &sorted, &index, &mut found);
             self.check_windows(sub, &sorted, &mut found);
+            self.check_commits(sub, &sorted, &index, &mut found);
         }
         self.check_anycast(&mut found);
+        self.check_epochs(&mut found);
         self.check_stations(&mut found);
         self.check_tickets(&mut found);
         self.check_wakeups(&mut found);

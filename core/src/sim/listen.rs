@@ -92,7 +92,7 @@ impl World {
         let plan = &self.plan.nodes[self.nodes[self.node_of(sub)].plan];
         // Where a stream may fill, it matters when it is read.
         let fills = self.subs[sub].wanted.capacity < 64 || plan.held_bytes < 1 << 20;
-        if self.options.habit == Habit::Prompt || fills {
+        if self.options.habit == Habit::Prompt || fills || self.commits(sub) {
             self.read_now(sub);
         }
     }
@@ -109,6 +109,7 @@ impl World {
             return;
         }
         let id = sub.id;
+        let commits = self.commits(index);
         loop {
             self.net.saboteur.polled();
             let Some(Kind::Client(client)) = &mut self.net.hosts[host].kind else {
@@ -119,6 +120,11 @@ impl World {
                 break;
             };
             self.net.hosts[host].touch();
+            if let Item::Fact(fact) = &item
+                && commits
+            {
+                self.subs[index].last = Some(fact.clone());
+            }
             if let Some(superseded) = superseded {
                 self.subs[index].superseded = superseded;
             }
@@ -183,12 +189,14 @@ impl World {
             .mode(wanted.mode)
             .on_full(wanted.on_full)
             .queue_capacity(wanted.capacity);
+        let (request, after) = self.goes_on(slot, request);
         let now = self.net.now_of(host);
         let Ok(id) = self.net.at(client).subscribe(now, request) else {
             return;
         };
         let born = self.net.truth();
         let wire = self.truth.want(life, wanted.filter);
+        self.truth.wires[wire].after = after.map(|of| self.subs[of.sub].wire);
         let index = self.subs.len();
         self.by_stream.insert((host, id), index);
         self.slots[slot] = Some(index);
@@ -196,8 +204,9 @@ impl World {
             born,
             Name::Sub(index),
             format_args!(
-                "{} subscribes to {filter} ({:?}, {:?}, {})",
+                "{} subscribes to {} ({:?}, {:?}, {})",
                 Name::Node(node),
+                self.plan.topics.filter(wanted.filter),
                 wanted.mode,
                 wanted.on_full,
                 wanted.capacity
@@ -217,6 +226,8 @@ impl World {
             told: Vec::new(),
             superseded: 0,
             unread: false,
+            last: None,
+            after,
         });
     }
 

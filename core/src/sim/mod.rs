@@ -15,8 +15,11 @@ mod check;
 mod clock;
 mod draw;
 mod hash;
+mod hold;
+mod keep;
 mod keys;
 mod listen;
+mod more;
 mod net;
 mod plan;
 mod populate;
@@ -81,8 +84,8 @@ pub enum Habit {
 /// Runs one seed.
 pub fn run(seed: u64, options: &Options) -> Outcomes {
     let plan = plan::Plan::draw(seed);
-    let acts = plan.acts.len();
     let mut world = world::World::new(plan, options.clone());
+    let acts = world.plan.acts.len();
     world.run();
     let broken = world.judge();
     Outcomes {
@@ -99,7 +102,12 @@ pub fn run(seed: u64, options: &Options) -> Outcomes {
 /// What was drawn from a seed, in one number: whether it still stands for the run it stood for.
 pub fn drawn(seed: u64) -> u64 {
     let mut hash = hash::Hash::default();
-    hash.bytes(alloc::format!("{:?}", plan::Plan::draw(seed)).as_bytes());
+    let plan = plan::Plan::draw(seed);
+    let more = more::More::draw(&plan);
+    hash.bytes(alloc::format!("{plan:?}").as_bytes());
+    if more.is_any() {
+        hash.bytes(alloc::format!("{more:?}").as_bytes());
+    }
     hash.value() as u64
 }
 

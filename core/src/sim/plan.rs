@@ -118,6 +118,9 @@ pub(super) enum Op {
     Cancel {
         node: usize,
     },
+    Commit {
+        slot: usize,
+    },
     CrashNode {
         node: usize,
         lasts: Duration,
@@ -259,7 +262,10 @@ macro_rules! faults {
 }
 
 faults! {
+    Announced = "publisher announced itself",
     Cancel = "publish cancelled",
+    CancelPublisher = "publisher cancelled",
+    Commit = "positions committed",
     CrashForgetful = "node crashed, last epoch lost",
     CrashNode = "node crashed, last epoch kept",
     CrashStation = "station crashed",
@@ -268,7 +274,10 @@ faults! {
     DialRefused = "dials refused",
     Drain = "station drained",
     DuplicateCopies = "copies over two links",
+    EpochKept = "epoch kept before it was used",
     Hangup = "node hung up",
+    HeldStation = "station held for minutes",
+    Import = "positions imported",
     LateJoin = "late joiner",
     LostAnswers = "questions unanswered",
     Partition = "partition",

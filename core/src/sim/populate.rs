@@ -142,7 +142,8 @@ impl World {
             .limits(self.client_limits(node))
             .order_timeout(plan.order_timeout)
             .replication_factor(plan.replication)
-            .last_epoch(state.last_epoch)
+            .last_epoch(self.net.saboteur.last_epoch(state.last_epoch))
+            .keep_epochs(self.more.keep_epochs)
     }
 
     pub(super) fn start_node(&mut self, node: usize) {
@@ -156,6 +157,7 @@ impl World {
         let (client, run) = (state.client, state.runs);
         state.runs += 1;
         let host = self.net.client_host(client);
+        let floor = state.last_epoch;
         state.life = self.truth.lives.len();
         self.truth.current[host] = state.life;
         self.truth.lives.push(Life {
@@ -164,6 +166,7 @@ impl World {
             ended: None,
             arrivals: BTreeMap::new(),
             transit: 0,
+            floor,
         });
         self.net.start_client(client, config, run);
         self.trace

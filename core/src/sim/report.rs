@@ -26,16 +26,28 @@ pub struct Tally {
     pub owed: u64,
     /// Those of them that came before their subscription over another link, which nothing tells of yet.
     pub excused_copy: u64,
-    faults: [u64; Fault::ALL.len()],
+    /// Those of them that were from below where an earlier run had joined before it committed, which nothing tells of yet.
+    pub excused_join: u64,
+    faults: Faults,
     notices: [u64; NoticeCode::ALL.len() + 1],
     gaps: [u64; GapReason::ALL.len() + 1],
     drops: [u64; DropReason::ALL.len() + 1],
     outcomes: [u64; OutcomeCode::ALL.len() + 1],
 }
 
+/// One number per fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Faults([u64; Fault::ALL.len()]);
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self([0; Fault::ALL.len()])
+    }
+}
+
 impl Tally {
     pub(super) fn fault(&mut self, fault: Fault, times: u64) {
-        self.faults[fault as usize] += times;
+        self.faults.0[fault as usize] += times;
     }
 
     pub(super) fn notice(&mut self, notice: &Notice) {
@@ -59,8 +71,9 @@ impl Tally {
         self.delivered += other.delivered;
         self.owed += other.owed;
         self.excused_copy += other.excused_copy;
+        self.excused_join += other.excused_join;
         let pairs = [
-            (&mut self.faults[..], &other.faults[..]),
+            (&mut self.faults.0[..], &other.faults.0[..]),
             (&mut self.notices[..], &other.notices[..]),
             (&mut self.gaps[..], &other.gaps[..]),
             (&mut self.drops[..], &other.drops[..]),
@@ -77,7 +90,7 @@ impl Tally {
     pub fn lines(&self) -> Vec<(&'static str, &'static str, u64)> {
         let mut lines: Vec<(&'static str, &'static str, u64)> = Vec::new();
         let faults = Fault::ALL.iter();
-        lines.extend(faults.map(|fault| ("fault", fault.text(), self.faults[*fault as usize])));
+        lines.extend(faults.map(|fault| ("fault", fault.text(), self.faults.0[*fault as usize])));
         let notices = NoticeCode::ALL.iter();
         lines.extend(notices.map(|code| {
             (

@@ -2,9 +2,11 @@
 //!
 //! Decides: where a planted bug shows. Leaves to others: catching it. Believes: nothing. Bounded by: one bug per run.
 
+use alloc::vec::Vec;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use super::world::Earlier;
 use crate::notice::{Item, Notice, Numbering};
 use crate::{MemoryReport, WallMs};
 
@@ -42,6 +44,12 @@ pub enum Sabotage {
     DropEvent,
     /// What is delivered depends on how often was asked.
     CountPolls,
+    /// The first commit is kept in place of the last.
+    StaleCommit,
+    /// More is committed than the application did.
+    EagerCommit,
+    /// The last epoch is not there in the next run.
+    ForgetEpoch,
 }
 
 impl Sabotage {
@@ -62,6 +70,9 @@ impl Sabotage {
         Self::Unseeded,
         Self::DropEvent,
         Self::CountPolls,
+        Self::StaleCommit,
+        Self::EagerCommit,
+        Self::ForgetEpoch,
     ];
 }
 
@@ -190,6 +201,27 @@ impl Saboteur {
             return 2;
         }
         usize::from(!self.strikes(Sabotage::SettleNever))
+    }
+
+    /// What is kept of two commits of one subscription.
+    pub(super) fn committed(
+        &self,
+        before: Option<(Earlier, Vec<u8>)>,
+        now: (Earlier, Vec<u8>),
+    ) -> (Earlier, Vec<u8>) {
+        match before.filter(|(of, _)| of.sub == now.0.sub) {
+            Some((_, bytes)) if self.is(Sabotage::StaleCommit) => (now.0, bytes),
+            Some((of, _)) if self.is(Sabotage::EagerCommit) => (of, now.1),
+            _ => now,
+        }
+    }
+
+    /// What a new run is told of the epochs before it.
+    pub(super) fn last_epoch(&self, epoch: u64) -> u64 {
+        match self.is(Sabotage::ForgetEpoch) {
+            true => 0,
+            false => epoch,
+        }
     }
 
     /// Whether a deadline that was worked off is still there.

@@ -174,6 +174,10 @@ pub(super) fn note_of(body: &[u8], profile: Profile, topics: &Topics) -> Note {
 
 fn fact_of(object: &[u8], profile: Profile) -> Option<Fact> {
     let publication = Publication::parse(object, profile).ok()?;
+    // What a publisher announces of itself has a topic of its own.
+    if !publication.topic.starts_with("sim/") {
+        return None;
+    }
     let Body::Payload(payload) = publication.body else {
         return None;
     };

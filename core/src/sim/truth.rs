@@ -7,12 +7,13 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::cable::{CLIENT, STATION};
+use super::hold::Hold;
 use super::net::Seen;
 use super::said::{Moment, Pace, Said};
 use super::tap::{Fact, Note};
 use crate::code::{CloseReason, PublishRefusal, SubscribeRefusal};
 use crate::wire::ResumeOutcome;
-use crate::{Instant, Now, Outcome, Ticket, WallMs};
+use crate::{Instant, LinkError, Now, Outcome, Ticket, WallMs};
 
 /// A publication somebody made.
 #[derive(Clone, Debug)]
@@ -40,6 +41,8 @@ pub(super) struct Life {
     pub(super) arrivals: BTreeMap<u32, Instant>,
     /// By how much it took something at most for later than it was said, in microseconds: what it could not know.
     pub(super) transit: u64,
+    /// The greatest epoch that was written down before it.
+    pub(super) floor: u64,
 }
 
 /// One run of a station.
@@ -65,6 +68,8 @@ pub(super) struct Wire {
     /// Stations said that they gave something up.
     pub(super) skips: Vec<(u64, u64)>,
     purged: bool,
+    /// That of an earlier run whose committed positions it goes on from.
+    pub(super) after: Option<usize>,
 }
 
 /// Nobody carried a subscription.
@@ -75,32 +80,6 @@ pub(super) struct Outage {
     /// The order of its beginning and its end among all that happened.
     pub(super) order: (u64, Option<u64>),
     pub(super) reason: CloseReason,
-}
-
-/// One subscription at one station over one link.
-#[derive(Clone, Debug)]
-pub(super) struct Hold {
-    pub(super) wire: usize,
-    pub(super) run: usize,
-    /// The station holds it from here to there, and so many publications were admitted before.
-    pub(super) from: Option<(Instant, usize)>,
-    pub(super) to: Option<(Instant, usize)>,
-    /// The client learnt that it does.
-    pub(super) accepted: Option<Instant>,
-    /// The client does not count on it any more.
-    pub(super) left: Option<Instant>,
-    /// Up to here it is known that nothing is missing of it.
-    pub(super) known: Said,
-    /// Where what its station replays ends.
-    until: u64,
-    pub(super) arrived: Vec<(u32, Instant)>,
-    pub(super) skipped: u64,
-    /// Its station goes on from where its client had read before.
-    pub(super) resumed: bool,
-    /// Of each `progress` that was written level: its offset, and what had been admitted then.
-    marks: Vec<(u64, usize)>,
-    /// All that was admitted before that was read or told of.
-    read: usize,
 }
 
 /// What a station answers a publication, as far as whoever looks on can say before.
@@ -160,6 +139,7 @@ impl Truth {
             refusals: Vec::new(),
             skips: Vec::new(),
             purged: false,
+            after: None,
         });
         self.wires.len() - 1
     }
@@ -257,6 +237,11 @@ impl Truth {
             }
             Seen::ReadsAgain { .. } => {}
             Seen::Up { .. } | Seen::Settled { .. } | Seen::Readable { .. } => {}
+            // One of the two was held, and is no fault of what the other wrote.
+            Seen::Fault {
+                error: LinkError::HandshakeTimeout,
+                ..
+            } => {}
             Seen::Fault { cable, side, error } => {
                 let told = alloc::format!(
                     "side {side} of connection {cable} found a fault in what an honest peer wrote: {error}"
@@ -459,6 +444,10 @@ impl Truth {
             let read = arrived.max().unwrap_or(0).max(hold.read).max(from);
             start = start.max(Some(read));
         }
+        // What was committed may be from any moment of the run that did.
+        let committed = self.earlier_holds(wire).filter(|hold| hold.run == run);
+        let committed = committed.filter_map(|hold| hold.from.map(|(_, from)| from));
+        let start = start.or_else(|| committed.min());
         let hold = &mut self.holds[index];
         (hold.resumed, hold.until) = (true, until);
         hold.known = known.unwrap_or(hold.known);
@@ -559,32 +548,5 @@ impl Truth {
                 _ => self.dropped(now, hold),
             }
         }
-    }
-}
-
-impl Hold {
-    /// Its client knows up to where nothing is missing; `whole`: nothing that was missed before is.
-    fn reads(&mut self, said: Said, whole: bool) {
-        let low = if whole {
-            said.low
-        } else {
-            self.known.low.min(said.low)
-        };
-        self.known = Said { low, ..said };
-    }
-
-    /// Whether its client counts on it.
-    fn is_carrier(&self) -> bool {
-        self.accepted.is_some() && self.left.is_none()
-    }
-
-    /// What its station admitted while it held it.
-    pub(super) fn admitted<'a>(&self, truth: &'a Truth) -> &'a [(u32, Instant)] {
-        let all = &truth.runs[self.run].admitted;
-        let Some((_, from)) = self.from.filter(|_| self.accepted.is_some()) else {
-            return &[];
-        };
-        let to = self.to.map_or(all.len(), |(_, to)| to);
-        all.get(from..to).unwrap_or_default()
     }
 }

@@ -9,6 +9,7 @@ use core::cmp::Reverse;
 
 use super::hash::Hash;
 use super::keys::Keys;
+use super::more::More;
 use super::net::{Kind, Net};
 use super::plan::{Fault, Op, Plan, Wanted};
 use super::report::Tally;
@@ -16,7 +17,7 @@ use super::trace::{Name, Trace};
 use super::truth::Truth;
 use super::{Habit, Options};
 use crate::notice::Notice;
-use crate::{Duration, Instant, LinkState, NodeId, SubscriptionId};
+use crate::{Delivery, Duration, Instant, LinkState, NodeId, PublisherId, SubscriptionId};
 
 /// What a stream said, and when it was read.
 #[derive(Clone, Debug)]
@@ -43,6 +44,19 @@ pub(super) struct Sub {
     pub(super) told: Vec<(Instant, Told)>,
     pub(super) superseded: u64,
     pub(super) unread: bool,
+    /// The last fact it was given, where it commits.
+    pub(super) last: Option<Delivery>,
+    /// What it goes on from.
+    pub(super) after: Option<Earlier>,
+}
+
+/// What a subscription committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Earlier {
+    pub(super) sub: usize,
+    /// Everything before that place in its stream counts as done.
+    pub(super) place: usize,
+    pub(super) at: Instant,
 }
 
 /// How a subscription ended.
@@ -102,6 +116,7 @@ pub(super) struct StationState {
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) plan: Plan,
+    pub(super) more: More,
     pub(super) options: Options,
     pub(super) keys: Keys,
     pub(super) net: Net,
@@ -111,6 +126,10 @@ pub(super) struct World {
     pub(super) subs: Vec<Sub>,
     /// The current subscription of each slot.
     pub(super) slots: Vec<Option<usize>>,
+    /// What each slot committed last, as an application keeps it.
+    pub(super) kept: Vec<Option<(Earlier, Vec<u8>)>>,
+    /// Who publishes a burst at a node, in which of its runs, and what was made of it.
+    pub(super) publishers: BTreeMap<(usize, usize), (usize, PublisherId, Vec<usize>)>,
     pub(super) by_stream: BTreeMap<(usize, SubscriptionId), usize>,
     jobs: alloc::collections::BinaryHeap<Reverse<(Instant, u32, usize)>>,
     job_list: Vec<Job>,
@@ -129,7 +148,10 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(plan: Plan, options: Options) -> Self {
+    pub(super) fn new(mut plan: Plan, options: Options) -> Self {
+        let more = More::draw(&plan);
+        plan.acts.extend_from_slice(&more.acts);
+        plan.calm = plan.calm.max(more.calm);
         let mut net = Net::seeded(plan.seed.to_be_bytes());
         let keys = Keys::new(options.real_keys, plan.nodes.len(), plan.stations.len());
         net.watch(plan.topics.clone(), keys.profile());
@@ -144,6 +166,9 @@ impl World {
             stations: Vec::new(),
             subs: Vec::new(),
             slots: alloc::vec![None; plan.slots],
+            kept: alloc::vec![None; plan.slots],
+            publishers: BTreeMap::new(),
+            more,
             by_stream: BTreeMap::new(),
             jobs: alloc::collections::BinaryHeap::new(),
             job_list: Vec::new(),

@@ -141,9 +141,10 @@ impl World {
     /// The epochs of a publisher that reached a subscription's client by then, from the lowest: by what came, be it with the fact that ended
     /// the stream.
     fn arrived_epochs(&self, sub: usize, key: u8, topic: u8, at: Instant) -> Vec<u64> {
-        let life = self.subs[sub].life;
+        let before = self.ancestors(sub).map(|of| of.sub);
+        let lives: Vec<usize> = before.chain([sub]).map(|sub| self.subs[sub].life).collect();
         let holds = self.truth.holds.iter();
-        let holds = holds.filter(|hold| self.truth.wires[hold.wire].life == life);
+        let holds = holds.filter(|hold| lives.contains(&self.truth.wires[hold.wire].life));
         let came = holds.flat_map(|hold| &hold.arrived);
         let came = came.filter(|(_, came)| *came <= at);
         let places = came.filter_map(|(number, _)| self.place_of(*number));

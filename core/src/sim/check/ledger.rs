@@ -7,6 +7,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::vec::Vec;
 
+use super::commits::Done;
 use super::{Findings, Index, Sorted, named};
 use crate::code::GapReason;
 use crate::inbound::episode::LONGEST;
@@ -36,13 +37,15 @@ impl World {
             // It said where it ended; what came after is not owed.
             return;
         }
-        let mut owed = self.owed(sub);
+        let done = self.done(sub);
+        let mut owed = self.owed(sub, &done);
         let node = &self.nodes[self.node_of(sub)];
         let forgets = self.plan.nodes[node.plan].dedup_entries < 1024;
         let killed = matches!(this.ended, Some((_, End::Crash)));
-        if killed || forgets || sorted.dropped > 0 {
+        if killed || forgets || this.after.is_some() || sorted.dropped > 0 {
             // A conflict is told when its episode is over, which who is killed does not live to see; where a delivered fact was forgotten
-            // early, another of its number cannot be told from a copy; where one was dropped, its place is closed for the other.
+            // early, or was delivered to an earlier run, another of its number cannot be told from a copy; where one was dropped, its place
+            // is closed for the other.
             owed.retain(|number, _| self.is_only_one(*number, index));
         }
         // What is not live when it comes stops at the edge of its lane without a look, be it another of a number that was delivered.
@@ -100,10 +103,11 @@ impl World {
             }
             match arrivals.get(number) {
                 Some(first) if *first <= this.born => tally.excused_copy += 1,
+                Some(_) if self.is_below_join(&done, *number) => tally.excused_join += 1,
                 first => silent.push((*number, first.copied())),
             }
         }
-        let mut accounted = sorted.missed + sorted.dropped;
+        let mut accounted = sorted.missed + sorted.dropped + done.counted;
         if this.wanted.mode == Mode::LatestOnly && sorted.missed > 0 {
             // The newer one may have been swallowed.
             accounted += this.superseded;
@@ -141,37 +145,38 @@ impl World {
     }
 
     /// What is owed to a subscription: admitted by a station that held it, while it was there.
-    fn owed(&self, sub: usize) -> Owed {
+    fn owed(&self, sub: usize, done: &Done) -> Owed {
         let this = &self.subs[sub];
         let arrivals = &self.truth.lives[this.life].arrivals;
         let mut owed = Owed::new();
         let holds = self.truth.holds.iter().enumerate();
-        for (index, hold) in holds.filter(|(_, hold)| hold.wire == this.wire) {
-            for (number, at) in hold.admitted(&self.truth) {
-                let made = &self.truth.made[*number as usize];
-                let wanted = this
-                    .wanted
-                    .sources
-                    .is_none_or(|bits| bits & (1 << made.key) != 0);
-                if !wanted
-                    || made.one
-                    || *at <= this.born
-                    || !self.plan.topics.matches(this.wanted.filter, made.topic)
+        let holds = holds.filter(|(_, hold)| hold.wire == this.wire);
+        let own = holds.flat_map(|(index, hold)| {
+            let admitted = hold.admitted(&self.truth).iter();
+            admitted.map(move |(number, at)| (index, *number, *at))
+        });
+        let own = own.filter(|(_, _, at)| *at > this.born);
+        let all = own.chain(self.owed_since_commit(sub, done));
+        for (index, number, at) in all {
+            let made = &self.truth.made[number as usize];
+            let bits = this.wanted.sources.unwrap_or(u8::MAX);
+            let wanted = bits & (1 << made.key) != 0
+                && !made.one
+                && self.plan.topics.matches(this.wanted.filter, made.topic);
+            if !wanted || self.is_done(done, number, at) {
+                continue;
+            }
+            if let Some((end, how)) = this.ended {
+                // What was under way when it was ended by its own side is nobody's loss.
+                let margin = self.under_way(sub, how);
+                let arrived = arrivals.get(&number);
+                if arrived.is_none_or(|arrived| arrived.saturating_add(margin) > end)
+                    || this.was_stalled
                 {
                     continue;
                 }
-                if let Some((end, how)) = this.ended {
-                    // What was under way when it was ended by its own side is nobody's loss.
-                    let margin = self.under_way(sub, how);
-                    let arrived = arrivals.get(number);
-                    if arrived.is_none_or(|arrived| arrived.saturating_add(margin) > end)
-                        || this.was_stalled
-                    {
-                        continue;
-                    }
-                }
-                owed.entry(*number).or_default().push((index, *at));
             }
+            owed.entry(number).or_default().push((index, at));
         }
         owed
     }
@@ -207,7 +212,7 @@ impl World {
     }
 
     /// The windows in which something may be missing, in true milliseconds since the start, as wide as the node's walls may have meant them.
-    fn windows(&self, sub: usize, sorted: &Sorted<'_>) -> Vec<(i64, i64)> {
+    pub(super) fn windows(&self, sub: usize, sorted: &Sorted<'_>) -> Vec<(i64, i64)> {
         let life = &self.truth.lives[self.subs[sub].life];
         let clock = &self.net.hosts[life.host].clock;
         let transit = (life.transit / 1000) as i64 + 2;
@@ -269,7 +274,7 @@ impl World {
             let owed = owed.len() as u64;
             // Where a resume begins is known to a frame, and what was told before it began may be told again.
             let over = given > owed && !hold.resumed;
-            if over || (open && given < owed) {
+            if over || (open && given < owed && wire.after.is_none()) {
                 let skipped = hold.skipped;
                 found.add("station", || {
                     format!(

@@ -19,9 +19,11 @@ impl World {
                 .filter(|(_, came)| *came == at)
                 .map(|(number, _)| *number)
                 .collect();
+            // What had come before says nothing of this moment.
+            let first = |number| self.truth.lives[life].arrivals.get(number) == Some(&at);
             let taken = came
                 .iter()
-                .rposition(|number| self.was_taken(life, *number, at));
+                .rposition(|number| first(number) && self.was_taken(life, *number, at));
             for number in came.into_iter().skip(taken.map_or(0, |last| last + 1)) {
                 if self.truth.lives[life].arrivals.get(&number) != Some(&at) {
                     continue;

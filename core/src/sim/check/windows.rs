@@ -12,9 +12,10 @@ use alloc::vec::Vec;
 use super::{Findings, Sorted};
 use crate::code::GapReason;
 use crate::notice::Notice;
+use crate::sim::hold::Hold;
 use crate::sim::said::Said;
 use crate::sim::trace::words;
-use crate::sim::truth::{Hold, Outage};
+use crate::sim::truth::Outage;
 use crate::sim::world::{End, World};
 use crate::{Duration, Instant, WallMs};
 
@@ -138,9 +139,10 @@ impl World {
     fn joined_open(&self, sub: usize) -> bool {
         let this = &self.subs[sub];
         let wire = &self.truth.wires[this.wire];
-        wire.outages
-            .iter()
-            .any(|outage| outage.order.0 <= this.order.0)
+        // Its first acceptance is told as after an interruption.
+        let goes_on = this.after.is_some();
+        let mut outages = wire.outages.iter();
+        goes_on || outages.any(|outage| outage.order.0 <= this.order.0)
     }
 
     /// Whether a window may begin there that was told at `at`: up to where one of those was read that had ended by `before`, as far as its
@@ -166,7 +168,8 @@ impl World {
                 )
         });
         let told = told.map(|(_, told, _)| Said::at(*told));
-        let known: Vec<Said> = gone.map(|hold| hold.known).chain(told).collect();
+        let known = gone.map(|hold| hold.known).chain(told);
+        let known: Vec<Said> = known.chain(self.committed(sub)).collect();
         let Some(first) = known.iter().map(|known| known.low).min() else {
             return false;
         };
@@ -194,7 +197,9 @@ impl World {
             .filter(|hold| !hold.resumed)
             .filter_map(|hold| hold.accepted);
         let mut ends = accepted.filter(|end| *end <= at && self.means(sub, at, to, *end, *end));
-        let mut gone = self.holds_of(sub).filter_map(|hold| hold.left);
+        let earlier = self.subs[sub].after.map(|_| self.subs[sub].born);
+        let gone = self.holds_of(sub).filter_map(|hold| hold.left);
+        let mut gone = gone.chain(earlier);
         let given_up = gone.any(|left| left.saturating_add(PATIENCE) <= at);
         let is_end = ends.next().is_some() || (given_up && self.means(sub, at, to, at, at));
         if !is_end {

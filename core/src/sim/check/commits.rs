@@ -1,0 +1,180 @@
+//! What one run hands to the next: nothing that was committed comes again, nothing after it is lost, no epoch is used twice.
+//!
+//! Decides: what a committed stream owes the one that goes on from it. Leaves to others: what accounts for it (the ledger), windows. Believes:
+//! the true time. Bounded by: the publications of the run, once per subscription that goes on.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::vec::Vec;
+
+use super::{Findings, Index, Numbering, Sorted, named};
+use crate::Instant;
+use crate::notice::Notice;
+use crate::sim::said::Said;
+use crate::sim::world::{Earlier, Told, World};
+
+/// What earlier runs account for.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    given: BTreeSet<u32>,
+    skipped: Vec<(Numbering, u64, u64)>,
+    windows: Vec<(i64, i64)>,
+    /// The number each numbering was joined at.
+    joined: BTreeMap<Numbering, u64>,
+    open: bool,
+    /// What was counted or swallowed, and is not known one by one.
+    pub(super) counted: u64,
+}
+
+impl World {
+    /// Those a subscription goes on from, the last one first.
+    pub(super) fn ancestors(&self, sub: usize) -> impl Iterator<Item = Earlier> {
+        let after = |of: &Earlier| self.subs[of.sub].after;
+        core::iter::successors(self.subs[sub].after, after)
+    }
+
+    /// The publications a stream had given out when it was committed.
+    fn given(&self, of: Earlier) -> impl Iterator<Item = u32> {
+        let told = self.subs[of.sub].told[..of.place].iter();
+        told.filter_map(|(_, told)| match told {
+            Told::Fact { number, .. } => Some(*number),
+            Told::Notice(_) => None,
+        })
+    }
+
+    /// What was committed is not given again.
+    pub(super) fn check_commits(
+        &self,
+        sub: usize,
+        sorted: &Sorted<'_>,
+        index: &Index,
+        found: &mut Findings,
+    ) {
+        if self.subs[sub].after.is_none() || !self.is_roomy(sub) {
+            return;
+        }
+        let given: BTreeSet<u32> = self.ancestors(sub).flat_map(|of| self.given(of)).collect();
+        for (_, number, _) in &sorted.facts {
+            let Some(of) = self.place_of(*number).filter(|_| given.contains(number)) else {
+                continue;
+            };
+            let ((key, topic, _), _) = of;
+            // The edges of two numberings of one publisher on one topic are kept.
+            if index.epochs(key, topic).len() <= 2 && !self.truth.made[*number as usize].one {
+                found.add("commits", || {
+                    let named = named(*number, Some(of));
+                    format!("q{sub} got {named}, which was committed before")
+                });
+            }
+        }
+    }
+
+    /// What the streams had said when they were committed that a subscription goes on from.
+    pub(super) fn done(&self, sub: usize) -> Done {
+        let mut done = Done::default();
+        for of in self.ancestors(sub) {
+            done.given.extend(self.given(of));
+            let mut sorted = self.sorted(of.sub);
+            sorted.notices.retain(|(place, ..)| *place < of.place);
+            let decides = |notice: &Notice| match notice {
+                Notice::Interrupted { .. } => Some(true),
+                Notice::Resumed { .. } | Notice::Gap { .. } => Some(false),
+                _ => None,
+            };
+            let mut last = sorted.notices.iter().rev();
+            let open = last.find_map(|(.., notice)| decides(notice));
+            done.open |= open == Some(true);
+            done.counted += sorted.missed + sorted.dropped + sorted.swallowed;
+            for (place, number, late) in &sorted.facts {
+                if let Some((numbering, seq)) = self.place_of(*number)
+                    && *place < of.place
+                    && !late
+                {
+                    let joined = done.joined.entry(numbering).or_insert(seq);
+                    *joined = (*joined).min(seq);
+                }
+            }
+            done.windows.extend(self.windows(of.sub, &sorted));
+            let skipped = sorted.skipped.iter().filter(|(at, ..)| *at < of.place);
+            let skipped = skipped.map(|(_, of, first, last)| (*of, *first, *last));
+            done.skipped.extend(skipped);
+        }
+        done
+    }
+
+    /// Whether it is from below where an earlier run had joined: what was committed says that all up to its edge was delivered.
+    pub(super) fn is_below_join(&self, done: &Done, number: u32) -> bool {
+        let place = self.place_of(number);
+        place.is_some_and(|(of, seq)| done.joined.get(&of).is_some_and(|joined| seq < *joined))
+    }
+
+    /// Whether an earlier stream accounts for a publication that was admitted then.
+    pub(super) fn is_done(&self, done: &Done, number: u32, at: Instant) -> bool {
+        let millis = (at.as_micros() / 1000) as i64;
+        let inside = |(from, to): &(i64, i64)| (*from..=*to).contains(&millis);
+        let place = self.place_of(number);
+        let skipped = place.is_some_and(|(numbering, seq)| {
+            let mut skipped = done.skipped.iter();
+            skipped.any(|(of, first, last)| *of == numbering && (*first..=*last).contains(&seq))
+        });
+        skipped || done.given.contains(&number) || done.windows.iter().any(inside)
+    }
+
+    /// What stations admitted that had the committed stream, or go on with it.
+    pub(super) fn owed_since_commit(&self, sub: usize, done: &Done) -> Vec<(usize, u32, Instant)> {
+        let this = &self.subs[sub];
+        let mut owed = Vec::new();
+        let Some(of) = this.after else {
+            return owed;
+        };
+        let earlier = &self.subs[of.sub];
+        let holds = self.truth.holds.iter();
+        let mut own = holds.clone().filter(|hold| hold.wire == this.wire);
+        let accepted = own.any(|hold| hold.accepted.is_some());
+        if done.open || done.counted > 0 || !accepted || !self.is_roomy(sub) {
+            return owed;
+        }
+        let arrivals = &self.truth.lives[earlier.life].arrivals;
+        for (index, hold) in holds.enumerate() {
+            let carried = hold.wire == earlier.wire
+                && hold.accepted.is_some_and(|accepted| accepted <= of.at)
+                && hold.left.is_none_or(|left| left > of.at);
+            let goes_on = hold.wire == this.wire && hold.resumed;
+            if !carried && !goes_on {
+                continue;
+            }
+            let since = if goes_on { of.at } else { earlier.born };
+            let admitted = hold.admitted(&self.truth).iter();
+            for (number, at) in admitted.filter(|(_, at)| *at > since) {
+                let copy = arrivals
+                    .get(number)
+                    .is_some_and(|came| *came <= earlier.born);
+                if !copy {
+                    owed.push((index, *number, *at));
+                }
+            }
+        }
+        owed
+    }
+
+    /// Up to where the streams were read that a subscription goes on from: from their beginning to their commit.
+    pub(super) fn committed(&self, sub: usize) -> impl Iterator<Item = Said> {
+        self.ancestors(sub).map(|of| Said {
+            low: self.subs[of.sub].born,
+            high: of.at,
+        })
+    }
+
+    /// A run publishes under epochs that none before it has used, where those were written down.
+    pub(super) fn check_epochs(&self, found: &mut Findings) {
+        for (number, made) in self.truth.made.iter().enumerate() {
+            let floor = self.truth.lives[made.life].floor;
+            if made.fact.is_some_and(|fact| fact.epoch <= floor) {
+                found.add("epochs", || {
+                    let named = named(number as u32, self.place_of(number as u32));
+                    format!("{named} is published under an epoch that was there before {floor}")
+                });
+            }
+        }
+    }
+}
