@@ -71,7 +71,8 @@ pub enum Notice {
     },
     /// Publications of this window may be missing.
     Gap {
-        /// Its beginning.
+        /// Its beginning: what was admitted before was read. When a station said so is known to how long its link takes: a round trip, and
+        /// what this node did not read meanwhile. A window begins that much early rather than late.
         from: WallMs,
         /// Its end.
         to: WallMs,
@@ -82,7 +83,7 @@ pub enum Notice {
     },
     /// No station carries the subscription.
     Interrupted {
-        /// Since when.
+        /// Since when, as a `Gap` begins.
         from: WallMs,
         /// Why the last link ended.
         reason: CloseReason,

@@ -174,7 +174,7 @@ impl Saboteur {
                 reason,
                 count,
             } if self.is(Sabotage::WidenWindow) => {
-                let from = from.saturating_sub(3_000);
+                let from = from.saturating_sub(500);
                 Notice::Gap {
                     from,
                     to,
