@@ -191,6 +191,11 @@ const FAILED: &[(u64, u64, &str)] = &[
         0x139f_7479_9bb6_46b4,
         "a stream ended of itself, and what another had from copies that came before was taken for what came then",
     ),
+    (
+        3388999,
+        0x106d_2ba4_a1f8_99fc,
+        "a node slept within a handshake, and its window began that much too early",
+    ),
 ];
 
 #[test]

@@ -136,6 +136,7 @@ impl Way {
             heard: now,
         });
         self.after = now;
+        self.base.stood = self.unread.stood;
     }
 
     /// How long ago a moment is at which the last probe was asked, less what was not read since.
@@ -278,5 +279,10 @@ mod tests {
         // Mono had stood at 2,000 when that was said, or ran for the 50 ms in which it woke.
         assert_eq!(way.said(awake, None), at(1960, 1960));
         assert_eq!(way.said(at(3050, 6050), None), at(2960, 2960));
+        // What comes after a handshake was not said in a suspend before its end.
+        let mut way = Way::new(both(960));
+        way.miss(Unread::between(both(960), at(970, 3970), || None).expect("it slept"));
+        way.rise(at(1000, 4000));
+        assert_eq!(way.said(at(1050, 4050), None), at(1010, 4010));
     }
 }
