@@ -196,6 +196,31 @@ const FAILED: &[(u64, u64, &str)] = &[
         0x106d_2ba4_a1f8_99fc,
         "a node slept within a handshake, and its window began that much too early",
     ),
+    (
+        66287,
+        0xb92c_fbc1_546d_4b69,
+        "a station at its quota never said whether it goes on from what was committed, and that was not decided",
+    ),
+    (
+        71747,
+        0x8e82_8e40_4cf8_d7d9,
+        "an epoch whose edge was committed was replaced twice over, and began anew",
+    ),
+    (
+        75087,
+        0x55f6_1c9f_6a25_bda3,
+        "a node was killed within an episode of facts out of date, and its stream has holes",
+    ),
+    (
+        4503371,
+        0xab49_c03e_f45d_1d51,
+        "a stream ended of itself, and what came over another subscription of its link was taken for what came over its own",
+    ),
+    (
+        4506640,
+        0xfdba_7093_5492_a590,
+        "a pausing stream was full when it was committed: what waited behind it had no edge, and was given again",
+    ),
 ];
 
 #[test]

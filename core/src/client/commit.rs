@@ -142,6 +142,11 @@ impl Client {
         if found.handed != Some(delivery.place) || found.stream.is_lagged() {
             return Err(Misuse::NotCommittable);
         }
+        let mut lanes = self.lanes.iter();
+        if lanes.any(|(_, slot)| slot.is_of(subscription) && slot.is_ready()) {
+            // What a full stream keeps waiting in its lane has no known edge.
+            return Err(Misuse::NotCommittable);
+        }
         let stations = commits.usable(found.stream.places().start).to_vec();
         let mut edges = Edges::default();
         for lane in commits.edges.values().flatten() {
@@ -150,9 +155,7 @@ impl Client {
         let topics = &self.topics;
         let lanes = self.lanes.iter();
         for (_, slot) in lanes.filter(|(_, slot)| slot.is_of(subscription)) {
-            // What is decided and not in the stream yet has no known edge.
-            let known = slot.edges().into_iter().flatten();
-            for (epoch, seq) in known.filter(|_| !slot.is_ready()) {
+            for (epoch, seq) in slot.edges().into_iter().flatten() {
                 if let Some((_, topic)) = topics.at(slot.topic()) {
                     edges.add(slot.publisher, &topic.name, epoch, seq);
                 }

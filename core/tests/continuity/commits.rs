@@ -2,7 +2,7 @@
 
 use tidings::code::CloseReason;
 use tidings::wire::Positions;
-use tidings::{Delivery, Item, Misuse, Mode, SubscriptionId};
+use tidings::{Delivery, Item, Misuse, Mode, OnFull, SubscriptionId};
 
 use super::common::open;
 use super::{NONE, World};
@@ -239,4 +239,26 @@ fn a_stream_that_is_never_read_to_its_end_is_committed_from_a_place_not_far_behi
             assert!(from <= seq && seq - from <= 1_024, "{from} of {seq}");
         }
     }
+}
+
+#[test]
+fn a_full_stream_with_more_behind_it_is_committed_when_that_is_in_it() {
+    let mut world = World::new(1);
+    let now = world.now();
+    let request = open().on_full(OnFull::Pause).queue_capacity(2).committing();
+    let stream = world.client.subscribe(now, request).expect("a stream");
+    world.accept(0);
+    world.event(0, 1);
+    take(&mut world, stream);
+    for seq in 3..=6 {
+        world.event(0, seq);
+    }
+    world.time(1000);
+    let third = take(&mut world, stream);
+    let refused = world.client.commit(stream, &third);
+    assert_eq!(refused, Err(Misuse::NotCommittable), "6 is behind 4 and 5");
+    let fourth = take(&mut world, stream);
+    let bytes = world.client.commit(stream, &fourth);
+    let kept = Positions::decode(&bytes.expect("5 and 6 wait in the stream"));
+    assert_eq!(kept.expect("its own bytes").lanes()[0].seq, 4);
 }

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use super::{Findings, Index, Numbering, Sorted, named};
 use crate::Instant;
+use crate::code::GapReason;
 use crate::notice::Notice;
 use crate::sim::said::Said;
 use crate::sim::world::{Earlier, Told, World};
@@ -24,6 +25,18 @@ pub(super) struct Done {
     open: bool,
     /// What was counted or swallowed, and is not known one by one.
     pub(super) counted: u64,
+}
+
+/// Whether an interruption is open after that notice.
+fn is_open(notice: &Notice) -> Option<bool> {
+    match notice {
+        Notice::Interrupted { .. } => Some(true),
+        Notice::Resumed { .. } => Some(false),
+        Notice::Gap { reason, .. } => {
+            matches!(reason, GapReason::Lost | GapReason::Expired).then_some(false)
+        }
+        _ => None,
+    }
 }
 
 impl World {
@@ -76,13 +89,8 @@ impl World {
             done.given.extend(self.given(of));
             let mut sorted = self.sorted(of.sub);
             sorted.notices.retain(|(place, ..)| *place < of.place);
-            let decides = |notice: &Notice| match notice {
-                Notice::Interrupted { .. } => Some(true),
-                Notice::Resumed { .. } | Notice::Gap { .. } => Some(false),
-                _ => None,
-            };
             let mut last = sorted.notices.iter().rev();
-            let open = last.find_map(|(.., notice)| decides(notice));
+            let open = last.find_map(|(.., notice)| is_open(notice));
             done.open |= open == Some(true);
             done.counted += sorted.missed + sorted.dropped + sorted.swallowed;
             for (place, number, late) in &sorted.facts {
@@ -131,7 +139,12 @@ impl World {
         let holds = self.truth.holds.iter();
         let mut own = holds.clone().filter(|hold| hold.wire == this.wire);
         let accepted = own.any(|hold| hold.accepted.is_some());
-        if done.open || done.counted > 0 || !accepted || !self.is_roomy(sub) {
+        // As long as no station has said whether it goes on, what is missing is not decided.
+        let decided = this.told.iter().any(|(_, told)| match told {
+            Told::Notice(notice) => is_open(notice) == Some(false),
+            Told::Fact { .. } => false,
+        });
+        if done.open || done.counted > 0 || !decided || !accepted || !self.is_roomy(sub) {
             return owed;
         }
         let arrivals = &self.truth.lives[earlier.life].arrivals;
@@ -157,10 +170,15 @@ impl World {
         owed
     }
 
-    /// Up to where the streams were read that a subscription goes on from: from their beginning to their commit.
+    /// Up to where the streams were read that a subscription goes on from: from their beginning to their commit. Runs have the wall alone in
+    /// common, so that where it was stepped, a window may be off by the step.
     pub(super) fn committed(&self, sub: usize) -> impl Iterator<Item = Said> {
-        self.ancestors(sub).map(|of| Said {
-            low: self.subs[of.sub].born,
+        let stepped = self.is_stepped(sub);
+        self.ancestors(sub).map(move |of| Said {
+            low: match stepped {
+                true => Instant::ORIGIN,
+                false => self.subs[of.sub].born,
+            },
             high: of.at,
         })
     }

@@ -19,8 +19,11 @@ impl World {
                 .filter(|(_, came)| *came == at)
                 .map(|(number, _)| *number)
                 .collect();
-            // What had come before says nothing of this moment.
-            let first = |number| self.truth.lives[life].arrivals.get(number) == Some(&at);
+            // What came before, or over another link as well, says nothing of this moment.
+            let first = |number| {
+                self.truth.lives[life].arrivals.get(number) == Some(&at)
+                    && self.next_copy(life, hold, *number, at) != Some(at)
+            };
             let taken = came
                 .iter()
                 .rposition(|number| first(number) && self.was_taken(life, *number, at));

@@ -9,7 +9,7 @@ use alloc::format;
 use super::{Findings, Numbering, Sorted, named};
 use crate::inbound::lane::Mode;
 use crate::notice::Notice;
-use crate::sim::world::{Told, World};
+use crate::sim::world::{End, Told, World};
 
 impl World {
     /// Each publication once, and none that was not asked for.
@@ -74,14 +74,25 @@ impl World {
         let mut edges: BTreeMap<Numbering, u64> = BTreeMap::new();
         // What is late is where it belongs in no order, and is not missing behind it: so an epoch goes on that others had replaced.
         let mut came_late = BTreeSet::new();
-        // Places that were closed are told of elsewhere, and not one by one.
+        // Places that were closed are told of elsewhere, and not one by one; who is killed does not live to see it.
+        let killed = matches!(self.subs[sub].ended, Some((_, End::Crash)));
         let whole = sorted.missed == 0
+            && !(killed && self.walls_differ())
             && sorted.dropped == 0
             && sorted.conflicts.is_empty()
             && self.is_roomy(sub);
+        let mut notices = sorted.notices.iter().peekable();
         for (place, number, late) in &sorted.facts {
             if sorted.forgot_before(*place) {
                 edges.clear();
+            }
+            // One that others had replaced begins anew.
+            while let Some((_, _, notice)) = notices.next_if(|(at, ..)| at < place) {
+                if let Notice::Restarted { of, .. } = notice
+                    && let Some(of) = self.numbering(of)
+                {
+                    edges.remove(&of);
+                }
             }
             let made = &self.truth.made[*number as usize];
             let Some((numbering, seq)) = self.place_of(*number).filter(|_| !made.one) else {

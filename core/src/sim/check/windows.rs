@@ -179,7 +179,7 @@ impl World {
             || (self.is_stepped(sub) && self.means(sub, at, from, first, before))
     }
 
-    fn is_stepped(&self, sub: usize) -> bool {
+    pub(super) fn is_stepped(&self, sub: usize) -> bool {
         let host = self.truth.lives[self.subs[sub].life].host;
         self.net.hosts[host].clock.was_stepped()
     }
