@@ -228,10 +228,10 @@ impl World {
             let skipped = sorted.skipped.iter().any(|(at, other, first, last)| {
                 at < place && *other == of && (*first..=*last).contains(&seq)
             });
-            let older = index
-                .epochs(of.0, of.1)
-                .last()
-                .is_some_and(|last| *last > of.2);
+            let epochs = index.epochs(of.0, of.1);
+            // One whose edge was committed and that others have replaced since is late up to that edge.
+            let replaced = self.subs[sub].after.is_some() && epochs.len() > 2;
+            let older = replaced || epochs.last().is_some_and(|last| *last > of.2);
             if *late && !below && !skipped && !older && sorted.conflicts.is_empty() {
                 found.add("cause", || {
                     format!(
