@@ -3,15 +3,14 @@
 //! Decides: where keys go in the indexes, and what of a signature is remembered. Leaves to others: everything else. Believes: no clock.
 //! Bounded by: a fixed number of multiplications.
 //!
-//! For signatures: two passes of the sum of products of key-masked words (NH, as in UMAC), the key of the second shifted by two words. Two
-//! different inputs chosen without knowing the key agree in one pass with a chance of at most 2⁻⁶⁴. That is enough, though it is no
+//! For signatures: the sum of products of key-masked words (NH, as in UMAC) of key id and signature, folded, and 48 bits of the signature as it
+//! stands. Two different inputs chosen without knowing the key have one sum with a chance of about 2⁻⁶⁴. That is enough, though it is no
 //! cryptographic hash: nothing computed with the key ever leaves the process, so collisions cannot be searched for, and entries are made
-//! of verified signatures only, so a table holds nothing a stranger put there.
+//! of verified signatures only, so a table holds nothing a stranger put there. By accident a new signature meets one of 2²² known ones with a
+//! chance of 2⁻⁹⁰, as those 48 bits are as good as drawn: who signs can choose them for itself alone.
 //!
-//! Of those 128 bits the 16 weakest, the low ones of the second word, make way for the publisher's share: a hash of its key id alone, by which a
-//! table counts what it holds of whom. The 112 that stay are enough: among 2²² entries a new signature meets a known one by accident with a
-//! chance of 2⁻⁹⁰, and the share still tells most pairs of publishers apart. The share is one more such pass, folded, with the
-//! high bits of a product with a secret odd number taken; two publishers get the same 16 bits with a chance of about 2⁻¹⁵ at most.
+//! The last 16 bits are the publisher's share, by which a table counts what it holds of whom: the sum of its key id's products alone, folded, with
+//! the high bits of a product with a secret odd number taken; two publishers get the same 16 bits with a chance of about 2⁻¹⁵ at most.
 
 use core::fmt;
 
@@ -24,8 +23,7 @@ use crate::rng::Rng;
 #[derive(Clone)]
 pub(super) struct Hashes {
     id: [u64; 2],
-    signature: [u64; 14],
-    publisher: [u64; 4],
+    signature: [u64; 12],
     /// Odd.
     share: u64,
 }
@@ -35,7 +33,6 @@ impl Hashes {
         Self {
             id: [rng.next_u64(), rng.next_u64()],
             signature: core::array::from_fn(|_| rng.next_u64()),
-            publisher: core::array::from_fn(|_| rng.next_u64()),
             share: rng.next_u64() | 1,
         }
     }
@@ -46,8 +43,7 @@ impl Hashes {
         if which == BY_SIGNATURE {
             return key[0];
         }
-        let product = u128::from(key[0] ^ self.id[0]) * u128::from(key[1] ^ self.id[1]);
-        product as u64 ^ (product >> 64) as u64
+        fold(u128::from(key[0] ^ self.id[0]) * u128::from(key[1] ^ self.id[1]))
     }
 
     /// Where both keys of an entry go.
@@ -58,40 +54,33 @@ impl Hashes {
 
     #[inline]
     pub(super) fn signature(&self, publisher: &[u8; 32], signature: &[u8; 64]) -> SignatureKey {
-        let mut sums = [0u128; 2];
-        for pair in 0..6 {
-            let (a, b) = if pair < 2 {
-                (word(publisher, pair * 2), word(publisher, pair * 2 + 1))
-            } else {
-                (word(signature, pair * 2 - 4), word(signature, pair * 2 - 3))
-            };
-            for (pass, sum) in sums.iter_mut().enumerate() {
-                let key = (pair + pass) * 2;
-                let a = a.wrapping_add(self.signature[key]);
-                let b = b.wrapping_add(self.signature[key + 1]);
-                *sum = sum.wrapping_add(u128::from(a) * u128::from(b));
-            }
-        }
-        let [first, second] = sums;
-        let low = (first >> 64) as u64 ^ second as u64;
-        SignatureKey([
-            first as u64 ^ (second >> 64) as u64,
-            low >> SHARE_BITS << SHARE_BITS | self.share(publisher),
-        ])
+        let (of_publisher, of_signature) = self.signature.split_at(4);
+        let first = products(0, publisher, of_publisher);
+        let folded = fold(products(first, signature, of_signature));
+        let share = fold(first).wrapping_mul(self.share) >> (64 - SHARE_BITS);
+        let plain = word(signature, PLAIN) << SHARE_BITS;
+        SignatureKey([folded, plain | share])
     }
+}
 
-    /// The publisher's share, [`SHARE_BITS`] bits.
-    #[inline]
-    fn share(&self, publisher: &[u8; 32]) -> u64 {
-        let mut sum = 0u128;
-        for pair in [0, 2] {
-            let a = word(publisher, pair).wrapping_add(self.publisher[pair]);
-            let b = word(publisher, pair + 1).wrapping_add(self.publisher[pair + 1]);
-            sum = sum.wrapping_add(u128::from(a) * u128::from(b));
-        }
-        let folded = sum as u64 ^ (sum >> 64) as u64;
-        folded.wrapping_mul(self.share) >> (64 - SHARE_BITS)
-    }
+/// The word of a signature that is kept as it stands: the low one of its scalar.
+const PLAIN: usize = 4;
+
+/// Adds the products of words two by two, each masked by its key.
+#[inline]
+fn products(sum: u128, bytes: &[u8], keys: &[u64]) -> u128 {
+    let (pairs, _) = bytes.as_chunks::<16>();
+    let (keys, _) = keys.as_chunks::<2>();
+    pairs.iter().zip(keys).fold(sum, |sum, (pair, [a, b])| {
+        let a = word(pair, 0).wrapping_add(*a);
+        let b = word(pair, 1).wrapping_add(*b);
+        sum.wrapping_add(u128::from(a) * u128::from(b))
+    })
+}
+
+#[inline]
+fn fold(sum: u128) -> u64 {
+    sum as u64 ^ (sum >> 64) as u64
 }
 
 impl fmt::Debug for Hashes {
