@@ -154,8 +154,10 @@ fn new_events(verification: Verification) -> Work {
 }
 
 fn copies() -> Work {
-    let (mut reader, objects, second) = settled(Verification::Asked, MANY);
+    let (mut reader, objects, mut second) = settled(Verification::Asked, MANY);
     for mut read in reader.reads(&objects) {
+        // As many end as come.
+        second += PACE;
         reader.read(after(second), &mut read);
     }
     let copies: Vec<_> = objects.iter().map(|object| resigned(object)).collect();

@@ -150,6 +150,7 @@ impl<I: AsRef<[Group]> + AsMut<[Group]>, const WAYS: usize> Index<I, WAYS> {
     }
 
     /// The first number under a hash that `is_it` accepts.
+    #[inline(always)]
     pub(crate) fn find(&self, place: Place, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let groups = self.side(place);
         let mut at = home::<WAYS>(groups, place);
@@ -246,11 +247,13 @@ impl<I: AsRef<[Group]> + AsMut<[Group]>, const WAYS: usize> Index<I, WAYS> {
         size_of_val(self.groups.as_ref()) + size_of_val(old)
     }
 
+    #[inline]
     fn number(&self, cell: u32) -> Option<u32> {
         (cell & !self.hash_bits).checked_sub(1)
     }
 
     /// The storage in which what has this hash is, or would be.
+    #[inline]
     fn side(&self, place: Place) -> &[Group] {
         match &self.old {
             Some(old) if home::<WAYS>(old.as_ref(), place) / WAYS >= self.moved => old.as_ref(),

@@ -227,6 +227,7 @@ impl Client {
 
     /// An event came under a wire subscription: its reader's position moves. Whether it belongs to a replay; `None` when that link does not
     /// carry it.
+    #[inline]
     pub(super) fn moved(
         &mut self,
         now: Now,
@@ -244,6 +245,7 @@ impl Client {
         }
     }
 
+    #[cold]
     fn replay_moved(&mut self, now: Now, id: WireId, moved: Moved) {
         let Some(wire) = self.wires.get(id) else {
             return;

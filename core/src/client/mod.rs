@@ -37,7 +37,7 @@ use self::pool::{Dialled, NodeSide};
 use self::publish::Outgoing;
 use self::publisher::OpenPublisher;
 use self::questions::Questions;
-use self::receive::{Last, Wanted};
+use self::receive::Last;
 pub use self::request::{Publish, Sources, Subscribe};
 pub use self::status::{ClientStatus, LinkState, LinkStatus, SubscriptionStatus};
 use self::streams::Subscription;
@@ -88,8 +88,8 @@ pub struct Client {
     /// Topics somebody was heard on, by realm and name.
     topics: Arena<TopicId, Topic>,
     topic_index: BTreeMap<RealmId, BTreeMap<String, TopicId>>,
-    /// Where the last publication that somebody wanted says where it belongs.
-    wanted: Wanted,
+    /// Somebody wanted the last publication that was read.
+    wanted: bool,
     lanes: Lanes,
     lanes_hand: usize,
     /// For the next lane that is unfolded.
@@ -159,7 +159,7 @@ impl Client {
             pausing: 0,
             topics: Arena::default(),
             topic_index: BTreeMap::new(),
-            wanted: Wanted::default(),
+            wanted: false,
             lanes: Lanes::new(limits.lanes, &mut tables),
             lanes_hand: 0,
             spare: None,

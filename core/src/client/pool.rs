@@ -20,7 +20,9 @@ use crate::refusal::Misuse;
 use crate::rng::Rng;
 use crate::side::{Next, Side};
 use crate::time::{Instant, Now};
-use crate::wire::{Frame, MAX_HEAD, Object, Phase, Role, plain_event, publish_head};
+use crate::wire::{
+    Frame, MAX_HEAD, Object, PREFIX, Phase, Role, Split, next_frame, plain_event, publish_head,
+};
 use crate::{LinkId, NodeId, Ticket};
 
 /// A configured station.
@@ -294,30 +296,60 @@ impl Client {
         input: &mut BytesMut,
     ) -> Result<Intake, LinkError> {
         loop {
-            let feeds_full_stream = self.feeds_full_stream(link);
+            let held = self.feeds_full_stream(link);
             let Some(side) = self.links.get_mut(link) else {
                 input.clear();
                 return Ok(Intake::Open);
             };
             let answers = self.config.limits.answers;
-            let (body, taken) = match side.base.next(now, feeds_full_stream, answers, input)? {
+            let (body, taken) = match side.base.next(now, held, answers, input)? {
                 Next::Frame { body, taken } => (body, taken),
                 Next::More { .. } => return Ok(Intake::Open),
                 Next::Stop(intake) => return Ok(intake),
             };
-            if side.base.link.is_up() {
-                match plain_event(body) {
-                    Some((event, object)) => self.handle_event(now, link, &event, Ok(object))?,
-                    None => {
-                        let frame = Frame::decode(body, Phase::Established)?;
-                        self.handle_frame(now, link, &frame)?;
-                    }
-                }
-            } else {
+            if !side.base.link.is_up() {
                 self.handshake(now, link, body)?;
+                input.advance(taken);
+                continue;
             }
+            let cap = side.base.link.frame_cap();
+            let events = self.take_events(now, link, cap, input)?;
+            if events > 0 {
+                input.advance(events);
+                continue;
+            }
+            let body = input.get(PREFIX..taken).unwrap_or_default();
+            let frame = Frame::decode(body, Phase::Established)?;
+            self.handle_frame(now, link, &frame)?;
             input.advance(taken);
         }
+    }
+
+    /// Takes the events at the front of what was read, and answers their bytes. One that follows another finds its link as that one left it, and
+    /// mostly comes under the same subscription.
+    fn take_events(
+        &mut self,
+        now: Now,
+        link: LinkId,
+        cap: u32,
+        input: &[u8],
+    ) -> Result<usize, LinkError> {
+        let (mut left, mut wire) = (input, None);
+        while let Ok(Split::Frame { body, taken }) = next_frame(left, cap)
+            && let Some((event, object)) = plain_event(body)
+        {
+            wire = match wire {
+                Some((id, wire)) if id == event.id => Some((id, wire)),
+                _ => self.wire_of(link, event.id)?.map(|wire| (event.id, wire)),
+            };
+            let wire = wire.map(|(_, wire)| wire);
+            self.handle_event(now, link, wire, &event, Ok(object));
+            left = left.get(taken..).unwrap_or_default();
+            if self.pausing > 0 {
+                break;
+            }
+        }
+        Ok(input.len() - left.len())
     }
 
     fn handshake(&mut self, now: Now, link: LinkId, body: &[u8]) -> Result<(), LinkError> {
@@ -346,7 +378,8 @@ impl Client {
         match *frame {
             Frame::Event(event) => {
                 let object = Object::parse(event.publication);
-                self.handle_event(now, link, &event, object)?;
+                let wire = self.wire_of(link, event.id)?;
+                self.handle_event(now, link, wire, &event, object);
             }
             Frame::Goodbye(goodbye) => self.end_link(now, link, goodbye.reason, None),
             Frame::Ping(nonce) => {

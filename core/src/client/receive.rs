@@ -4,19 +4,18 @@
 //! claimed publisher, signature. The life of what is known its memory knows. Leaves to others: signatures checked elsewhere (asked), room, memory
 //! and lanes (admit). Believes: the wall for its life. Bounded by: the publication at hand.
 //!
-//! What no subscription wants is not hashed. Where realm and topic stand as in the publication before, it is hashed before it is read, so that
-//! reading costs a copy nothing: one that is known has its shape, and was wanted.
+//! What no subscription wants is not hashed, but for the first such one: after a publication that somebody wants, the next is taken for another and
+//! hashed before it is read, so that reading costs a copy nothing: one that is known has its shape, and was wanted.
 
 use alloc::vec::Vec;
 
 use super::lanes::LaneKey;
 use super::{Client, LaneId, TopicId, Verification, WireId};
 use crate::code::ObjectFault;
-use crate::delivery::{Delivery, range_in};
-use crate::error::LinkError;
-use crate::inbound::dedup::{EntryRef, SignatureKey};
+use crate::delivery::Delivery;
+use crate::inbound::dedup::SignatureKey;
 use crate::tags;
-use crate::time::Now;
+use crate::time::{Now, WallMs};
 use crate::wire::{Event, Object, Publication, SKEW_MS, Via};
 use crate::{LinkId, PublicationHash, SubscriptionId};
 
@@ -67,37 +66,6 @@ impl Default for Last {
     }
 }
 
-/// Realm and topic of the last publication that somebody wanted, as they stand in its `tbs`. Forgotten with every subscription.
-#[derive(Debug, Default)]
-pub(super) struct Wanted {
-    at: usize,
-    bytes: Vec<u8>,
-}
-
-impl Wanted {
-    /// Whether the same stand at the same place. Nobody has stopped wanting them since, so it is wanted unless the bytes are others that look like it:
-    /// which costs a hash.
-    #[inline]
-    fn is_place_of(&self, tbs: &[u8]) -> bool {
-        let here = tbs.get(self.at..).unwrap_or_default();
-        !self.bytes.is_empty() && here.starts_with(&self.bytes)
-    }
-
-    /// Keeps those of a publication that is `wanted`.
-    #[cold]
-    fn keep(&mut self, publication: &Publication<'_>, wanted: bool) {
-        self.bytes.clear();
-        if wanted {
-            let tbs = publication.tbs;
-            let at = range_in(tbs, publication.ids[0]).start as usize;
-            let end = range_in(tbs, publication.topic.as_bytes()).end as usize;
-            self.at = at;
-            self.bytes
-                .extend_from_slice(tbs.get(at..end).unwrap_or_default());
-        }
-    }
-}
-
 /// A publication that is new and wanted, with what it is remembered by.
 #[derive(Debug)]
 pub(super) struct Arrived {
@@ -111,48 +79,65 @@ pub(super) struct Arrived {
 }
 
 impl Client {
+    /// An event came under this subscription, or under one that ended meanwhile.
+    #[inline(always)]
     pub(super) fn handle_event(
         &mut self,
         now: Now,
         link: LinkId,
+        wire: Option<WireId>,
         event: &Event<'_>,
         object: Result<Object<'_>, ObjectFault>,
-    ) -> Result<(), LinkError> {
-        let Some(wire) = self.wire_of(link, event.id)? else {
-            self.faults.add(ObjectFault::Unmatched);
-            return Ok(());
-        };
+    ) {
         // A position is moved by its own reader only, by duplicates and refusals as well.
-        let Some(replayed) = self.moved(now, wire, link, event.offset) else {
-            // Asked for and not accepted yet: nothing is promised before that.
-            self.faults.add(ObjectFault::Unmatched);
-            return Ok(());
+        let moved = wire.and_then(|wire| Some((wire, self.moved(now, wire, link, event.offset)?)));
+        let received = match (moved, object) {
+            (Some((wire, replayed)), Ok(object)) => {
+                let from = From {
+                    via: event.via,
+                    wire,
+                    replayed,
+                };
+                self.receive(now, object, from)
+            }
+            // Not asked for any more, or not accepted yet: nothing is promised before that.
+            (None, _) => Err(ObjectFault::Unmatched),
+            (_, Err(fault)) => Err(fault),
         };
-        let from = From {
-            via: event.via,
-            wire,
-            replayed,
-        };
-        if let Err(fault) = object.and_then(|object| self.receive(now, &object, from)) {
+        if let Err(fault) = received {
             self.faults.add(fault);
         }
-        Ok(())
     }
 
     /// A copy of what is known needs no other look: its signature gives it away, or its hash.
-    fn receive(&mut self, now: Now, object: &Object<'_>, from: From) -> Result<(), ObjectFault> {
+    #[inline(always)]
+    fn receive(&mut self, now: Now, object: Object<'_>, from: From) -> Result<(), ObjectFault> {
         let (key, signature) = object.key_and_signature()?;
         // By the key as carried, which has one id and stands before `tbs`.
         let signature = self.dedup.signature_key(key, signature);
-        let mut known = self.dedup.check_signature(signature);
-        if let Some(fault) = known.and_then(|entry| self.copy(now, entry)) {
+        let mut known = self.dedup.until_by_signature(signature);
+        if let Some(fault) = known.and_then(|until| self.copy(now, until)) {
             return Err(fault);
         }
         let mut hash = None;
-        if self.wanted.is_place_of(object.tbs) {
+        if self.wanted {
             hash = Some(self.hashed(now, object.tbs, &mut known)?);
         }
-        let publication = &Publication::of_object(object, self.profile());
+        self.receive_new(now, object, from, signature, known, hash)
+    }
+
+    /// One that is not known, or whose life has to be judged again. `hash`: if it was made.
+    #[inline(never)]
+    fn receive_new(
+        &mut self,
+        now: Now,
+        object: Object<'_>,
+        from: From,
+        signature: SignatureKey,
+        mut known: Option<WallMs>,
+        hash: Option<PublicationHash>,
+    ) -> Result<(), ObjectFault> {
+        let publication = &Publication::of_object(&object, self.profile());
         let publication = publication.as_ref().map_err(|fault| *fault)?;
         let publisher = self.publishers.heard(&publication.publisher);
         let same_key = publisher.map(|(key, _)| key == publication.key);
@@ -169,12 +154,8 @@ impl Client {
             Some(hint) => Some(hint.topic),
             None => self.matching(&publication.realm, publication.topic, &mut readers),
         };
-        let is_wanted = !readers.is_empty();
-        // The guess was wrong, or none was made that would have been right.
-        if hash.is_some() != is_wanted {
-            self.wanted.keep(publication, is_wanted);
-        }
-        let hash = match (is_wanted, hash) {
+        self.wanted = !readers.is_empty();
+        let hash = match (self.wanted, hash) {
             (false, _) => Err(ObjectFault::Unmatched),
             (true, Some(hash)) => Ok(hash),
             (true, None) => self.hashed(now, object.tbs, &mut known),
@@ -195,17 +176,17 @@ impl Client {
     }
 
     /// Its hash, unless that is known and says what it is counted as.
-    #[inline]
+    #[inline(always)]
     fn hashed(
         &self,
         now: Now,
         tbs: &[u8],
-        known: &mut Option<EntryRef>,
+        known: &mut Option<WallMs>,
     ) -> Result<PublicationHash, ObjectFault> {
         let hash = PublicationHash::of_tbs(tbs);
         if known.is_none() {
-            *known = self.dedup.check(&hash);
-            if let Some(fault) = known.and_then(|entry| self.copy(now, entry)) {
+            *known = self.dedup.until_by_id(&hash);
+            if let Some(fault) = known.and_then(|until| self.copy(now, until)) {
                 return Err(fault);
             }
         }
@@ -230,11 +211,11 @@ impl Client {
 
     /// What a copy is counted as. Life is judged before presence, and its entry knows when it ends. None that is remembered can be early, unless
     /// the wall has gone back since: then `None`, the copy has to say.
-    fn copy(&self, now: Now, entry: EntryRef) -> Option<ObjectFault> {
+    #[inline]
+    fn copy(&self, now: Now, until: WallMs) -> Option<ObjectFault> {
         if self.published > now.wall.saturating_add(SKEW_MS) {
             return None;
         }
-        let until = self.dedup.until(entry)?;
         Some(match now.wall > until {
             true => ObjectFault::Expired,
             false => ObjectFault::Duplicate,

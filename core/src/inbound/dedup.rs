@@ -13,6 +13,8 @@
 mod entry;
 mod hashes;
 mod lists;
+#[cfg(feature = "alloc")]
+mod looks;
 mod shares;
 
 use core::hint::black_box;
@@ -195,6 +197,7 @@ where
     }
 
     /// The key under which a publication's signature is known, and its publisher counted. About 10 ns.
+    #[inline]
     pub fn signature_key(&self, publisher: &[u8; 32], signature: &[u8; 64]) -> SignatureKey {
         self.hashes.signature(publisher, signature)
     }
@@ -213,11 +216,6 @@ where
     pub fn entry(&self, entry: EntryRef) -> Option<(u32, u64)> {
         let slot = self.slot(entry)?;
         Some((slot.tag, slot.seq))
-    }
-
-    /// The last wall millisecond of an entry's life, as it was told to [`commit`](Self::commit).
-    pub fn until(&self, entry: EntryRef) -> Option<WallMs> {
-        self.slot(entry).map(|slot| slot.until)
     }
 
     /// Remembers a publication that was verified and is wanted, until the wall has passed `until` **and** as much monotonic time has gone by
@@ -427,6 +425,7 @@ where
         (slot.mark == entry.mark && slot.holds_entry()).then_some(slot)
     }
 
+    #[inline]
     fn find(&self, which: usize, key: [u64; 2]) -> Option<EntryRef> {
         let hash = self.hashes.of(which, key);
         self.find_at(which, hash, key)
@@ -434,11 +433,17 @@ where
 
     #[inline]
     fn find_at(&self, which: usize, hash: u64, key: [u64; 2]) -> Option<EntryRef> {
+        let (index, slot) = self.lookup(which, hash, key)?;
+        let mark = slot.mark;
+        Some(EntryRef { index, mark })
+    }
+
+    #[inline(always)]
+    fn lookup(&self, which: usize, hash: u64, key: [u64; 2]) -> Option<(u32, &Slot)> {
         let slots = self.slots.as_ref();
         let is_it = |index: u32| slots[index as usize].keys[which] == key;
         let index = self.index.find(Place { which, hash }, is_it)?;
-        let mark = slots[index as usize].mark;
-        Some(EntryRef { index, mark })
+        Some((index, slots.get(index as usize)?))
     }
 
     /// Reads where these keys are, or will be, in the indexes, and answers their hashes. Nothing waits for what is read, so that a line is on its way from memory while the

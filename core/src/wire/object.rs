@@ -45,27 +45,26 @@ impl<'a> Object<'a> {
     /// # Errors
     /// `malformed` for anything else.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ObjectFault> {
-        Self::split(bytes).ok_or(ObjectFault::Malformed)
+        let object = Self::usual(bytes).or_else(|| Self::split_any(bytes));
+        object.ok_or(ObjectFault::Malformed)
     }
 
-    #[inline]
-    fn split(bytes: &'a [u8]) -> Option<Self> {
-        Self::split_usual(bytes).or_else(|| Self::split_any(bytes))
-    }
-
-    /// With a key and a signature of the sizes there are.
-    #[inline]
-    fn split_usual(bytes: &'a [u8]) -> Option<Self> {
-        let after = bytes.strip_prefix(b"\xa3\x63key\x58\x20")?;
-        let (key, after) = after.split_first_chunk::<32>()?;
-        let (before, signature) = after.split_last_chunk::<64>()?;
+    /// With a key and a signature of the sizes there are: all but `tbs` has its place.
+    #[inline(always)]
+    pub(crate) fn usual(bytes: &'a [u8]) -> Option<Self> {
+        let (front, after) = bytes.split_first_chunk::<{ 7 + 32 + 4 }>()?;
+        let (before, back) = after.split_last_chunk::<{ 12 + 64 }>()?;
         let mut r = Strict::new(before);
-        let tbs = r.after(b"\x63tbs")?.bytes()?;
-        (r.rest() == b"\x69signature\x58\x40").then_some(Self {
+        let tbs = r.bytes()?;
+        let usual = front.starts_with(b"\xa3\x63key\x58\x20")
+            && front.ends_with(b"\x63tbs")
+            && back.starts_with(b"\x69signature\x58\x40")
+            && r.rest().is_empty();
+        usual.then_some(Self {
             bytes,
-            key,
+            key: &front[7..39],
             tbs,
-            signature,
+            signature: &back[12..],
         })
     }
 

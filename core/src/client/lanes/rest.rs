@@ -7,7 +7,6 @@ use alloc::vec::Vec;
 
 use super::{Kept, LaneSlot};
 use crate::SubscriptionId;
-use crate::client::receive::Wanted;
 use crate::client::{Client, LaneId};
 use crate::time::Now;
 
@@ -101,6 +100,6 @@ impl Client {
         for (_, topic) in self.topics.iter_mut() {
             topic.subscriptions.retain(|other| *other != id);
         }
-        self.wanted = Wanted::default();
+        self.wanted = false;
     }
 }
