@@ -46,20 +46,25 @@ fn other_signature(object: &[u8]) -> Vec<u8> {
 
 #[test]
 fn of_one_fact_under_two_signatures_that_wait_for_their_answers_one_is_delivered() {
-    let config = ClientConfig::new(signer(1)).verification(Verification::Asked);
-    let mut node = Node::with(config, 1, open());
-    let object = Fact::numbered(1).sign(&*node.publisher);
-    let twin = other_signature(&object);
-    node.object(at(1), 0, &object);
-    node.object(at(1), 0, &twin);
-    let asked = asked(&mut node.client);
-    assert_eq!(asked.len(), 2);
-    for (ask, _) in asked {
-        let answer = Answer::Verified(true);
-        node.client.answer(at(2), ask, answer).expect("open");
+    for last_first in [false, true] {
+        let config = ClientConfig::new(signer(1)).verification(Verification::Asked);
+        let mut node = Node::with(config, 1, open());
+        let object = Fact::numbered(1).sign(&*node.publisher);
+        let twin = other_signature(&object);
+        node.object(at(1), 0, &object);
+        node.object(at(1), 0, &twin);
+        let mut asked = asked(&mut node.client);
+        assert_eq!(asked.len(), 2);
+        if last_first {
+            asked.reverse();
+        }
+        for (ask, _) in asked {
+            let answer = Answer::Verified(true);
+            node.client.answer(at(2), ask, answer).expect("open");
+        }
+        node.time(at(20_000));
+        assert_eq!(node.words(), ["1"], "the second is a copy, and no conflict");
     }
-    node.time(at(20_000));
-    assert_eq!(node.words(), ["1"], "the second is a copy, and no conflict");
 }
 
 #[test]

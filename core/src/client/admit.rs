@@ -241,9 +241,9 @@ impl Client {
     }
 
     /// Room for so many bytes more, if need be at the cost of the fullest stream: a reader that is slow pays for it, not the others.
+    #[inline]
     pub(super) fn make_bytes(&mut self, bytes: usize) -> bool {
-        let limit = self.config.limits.held_bytes;
-        while self.held_bytes.saturating_add(bytes) > limit {
+        while self.held_bytes.saturating_add(bytes) > self.config.limits.held_bytes {
             if !self.collapse_fullest() {
                 return false;
             }

@@ -87,9 +87,11 @@ impl Client {
             self.publishers
                 .keep_verified(delivery.bytes(), &delivery.publisher())
         };
-        // Looked up again: another copy may have been taken meanwhile, and subscriptions may have ended.
+        // Another copy may have been taken meanwhile, and subscriptions may have ended.
         let fault = match verified {
-            Ok(()) if self.dedup.check(&arrived.hash).is_some() => Some(ObjectFault::Duplicate),
+            Ok(()) if waiting.has_twin && self.dedup.check(&arrived.hash).is_some() => {
+                Some(ObjectFault::Duplicate)
+            }
             verified => verified.err(),
         };
         if let Some(fault) = fault {

@@ -9,7 +9,6 @@ use core::time::Duration;
 
 use super::receive::Arrived;
 use crate::arena::Arena;
-use crate::inbound::dedup::SignatureKey;
 use crate::time::Instant;
 use crate::{AskId, PublicationHash};
 
@@ -24,6 +23,8 @@ pub(super) struct Waiting {
     pub(super) arrived: Arrived,
     /// The key it carries is the one its publisher is known by.
     pub(super) key_known: bool,
+    /// A copy under another signature was asked about while this one was: it may have been taken meanwhile.
+    pub(super) has_twin: bool,
     /// The one asked before it in the same bucket.
     before: Option<AskId>,
 }
@@ -33,7 +34,7 @@ pub(super) struct Waiting {
 pub(super) struct Questions {
     /// They come and go too fast for storage that grows and shrinks: it stays.
     open: Arena<AskId, Waiting>,
-    /// By signature, a keyed hash already: the question asked last in each bucket. A power of two of them, or none.
+    /// By a keyed hash of the publication's identity: the question asked last in each bucket. A power of two of them, or none.
     buckets: Vec<Option<AskId>>,
     /// All are as patient, so the one asked first is due first. Some here are answered.
     deadlines: VecDeque<(Instant, AskId)>,
@@ -73,19 +74,12 @@ impl Questions {
     }
 
     /// Whether a copy with the same bytes waits for its answer.
-    pub(super) fn is_asked(
-        &self,
-        hash: &PublicationHash,
-        signature: SignatureKey,
-        object: &[u8],
-    ) -> bool {
-        let mut next = self.bucket(signature).and_then(|at| self.buckets[at]);
+    pub(super) fn is_asked(&self, place: u64, hash: &PublicationHash, object: &[u8]) -> bool {
+        let mut next = self.bucket(place).and_then(|at| self.buckets[at]);
         while let Some(waiting) = next.and_then(|ask| self.open.get(ask)) {
             let arrived = &waiting.arrived;
-            if arrived.signature == signature
-                && arrived.hash == *hash
-                && arrived.delivery.bytes() == object
-            {
+            // The signature is part of the object.
+            if arrived.hash == *hash && arrived.delivery.bytes() == object {
                 return true;
             }
             next = waiting.before;
@@ -93,9 +87,9 @@ impl Questions {
         false
     }
 
-    fn bucket(&self, signature: SignatureKey) -> Option<usize> {
+    fn bucket(&self, place: u64) -> Option<usize> {
         let last = self.buckets.len().checked_sub(1)?;
-        Some(signature.words()[0] as usize & last)
+        Some(place as usize & last)
     }
 
     /// Asks, and says until when it waits.
@@ -108,17 +102,33 @@ impl Questions {
     ) -> (AskId, Instant) {
         let deadline = now.saturating_add(PATIENCE);
         self.bytes += arrived.delivery.bytes().len();
-        let bucket = self.bucket(arrived.signature);
+        let bucket = self.bucket(arrived.place);
+        let before = bucket.and_then(|at| self.buckets[at]);
+        let has_twin = before.is_some() && self.mark_twins(before, &arrived.hash);
         let ask = self.open.insert(Waiting {
             arrived,
             key_known,
-            before: bucket.and_then(|at| self.buckets[at]),
+            has_twin,
+            before,
         });
         if let Some(at) = bucket {
             self.buckets[at] = Some(ask);
         }
         self.deadlines.push_back((deadline, ask));
         (ask, deadline)
+    }
+
+    /// Whether other copies of a publication wait for their answers; they have a twin from now on.
+    #[cold]
+    fn mark_twins(&mut self, mut next: Option<AskId>, hash: &PublicationHash) -> bool {
+        let mut any = false;
+        while let Some(waiting) = next.and_then(|ask| self.open.get_mut(ask)) {
+            let is_twin = waiting.arrived.hash == *hash;
+            waiting.has_twin |= is_twin;
+            any |= is_twin;
+            next = waiting.before;
+        }
+        any
     }
 
     /// Takes out what was asked about, if it still waits.
@@ -139,7 +149,7 @@ impl Questions {
 
     /// Takes it out of its bucket, in which questions are few: whose number is bounded by that of buckets, and nobody chooses where they go.
     fn unlink(&mut self, ask: AskId, waiting: &Waiting) {
-        let Some(at) = self.bucket(waiting.arrived.signature) else {
+        let Some(at) = self.bucket(waiting.arrived.place) else {
             return;
         };
         let mut next = self.buckets[at];

@@ -71,6 +71,8 @@ impl Default for Last {
 pub(super) struct Arrived {
     pub(super) delivery: Delivery,
     pub(super) hash: PublicationHash,
+    /// A keyed hash of that.
+    pub(super) place: u64,
     pub(super) signature: SignatureKey,
     pub(super) from: From,
     /// Its topic's place, if somebody had been heard on it.
@@ -245,10 +247,9 @@ impl Client {
             return Err(fault);
         }
         // A copy with the same bytes waits for the same answer.
-        if self
-            .unverified
-            .is_asked(&seen.hash, seen.signature, publication.bytes)
-        {
+        let place = self.dedup.place_of(&seen.hash);
+        let (hash, object) = (&seen.hash, publication.bytes);
+        if self.unverified.is_asked(place, hash, object) {
             return Err(ObjectFault::Duplicate);
         }
         self.keep_admitting(publication, readers);
@@ -271,6 +272,7 @@ impl Client {
         let arrived = Arrived {
             delivery,
             hash: seen.hash,
+            place,
             signature: seen.signature,
             from,
             topic,

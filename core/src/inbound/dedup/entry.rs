@@ -11,13 +11,6 @@ use crate::time::WallMs;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignatureKey(pub(super) [u64; 2]);
 
-impl SignatureKey {
-    #[cfg(feature = "alloc")]
-    pub(crate) const fn words(self) -> [u64; 2] {
-        self.0
-    }
-}
-
 /// Names an entry until it ends; never another one after that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryRef {

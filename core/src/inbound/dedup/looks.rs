@@ -24,4 +24,10 @@ impl HeapDedup {
         let (_, slot) = self.lookup(BY_ID, self.hashes.of(BY_ID, key), key)?;
         Some(slot.until)
     }
+
+    /// A keyed hash of an identity, to find by what is not remembered yet.
+    #[inline]
+    pub(crate) fn place_of(&self, id: &PublicationHash) -> u64 {
+        self.hashes.of(BY_ID, prefix(id))
+    }
 }
