@@ -68,7 +68,7 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Ready {
-    /// Call `poll_transmit` for it until it answers `None`.
+    /// Call `poll_transmit` for it until it answers `None`, or that nothing follows.
     Link(LinkId),
     /// Call `poll_item` for it, as far as its reader has room.
     Subscription(SubscriptionId),
@@ -200,18 +200,23 @@ pub(crate) const COPIED_BODY: usize = 1024;
 /// Something to write to one link.
 #[derive(Debug)]
 pub struct Transmit {
-    /// Bytes appended to `out` that come before `body`.
+    /// Bytes appended to `out`; `body` comes after them.
     pub head: usize,
-    /// Shared by every link of a fan-out; empty where there is none, or where it is short and was appended with the head.
-    pub body: Bytes,
-    /// Bytes appended to `out`, after the head, that come after `body`.
-    pub tail: usize,
+    /// Shared by every link of a fan-out; `None` where there is none, or where it is short and was appended with the head.
+    pub body: Option<Bytes>,
+    /// More may follow: call again. Else this was all, and a `Ready` tells when there is more.
+    pub more: bool,
 }
 
 impl Transmit {
+    /// The bytes that come after those appended.
+    pub fn body(&self) -> &[u8] {
+        self.body.as_deref().unwrap_or_default()
+    }
+
     /// All its bytes.
     pub fn len(&self) -> usize {
-        self.head + self.body.len() + self.tail
+        self.head + self.body().len()
     }
 
     /// Whether there is nothing in it.

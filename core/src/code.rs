@@ -64,6 +64,8 @@ macro_rules! closed_set {
 
 closed_set! {
     /// Why a link ended (WIRE.md 10.1).
+    // A whole word, as what lies in its place in other actions: they are read just after they were written.
+    #[repr(u32)]
     CloseReason {
         Normal = 1, "normal", "the other side closed the link on purpose", "nothing";
         Draining = 2, "draining", "the station is going away soon", "prefer another station; dial again later";

@@ -215,7 +215,7 @@ impl StationLimits {
             .saturating_mul(self.topics);
         // A topic has a ring, a place for each reader, and answers that wait.
         let waiting = self.links.saturating_mul(self.publish_window);
-        let topic = sum(&[(1, 1024 + 2 * TOPIC), (self.ring_items, 128)]);
+        let topic = sum(&[(1, 1024 + 2 * TOPIC), (self.ring_items, 160)]);
         let realms = self.subscribed_realms.saturating_add(pinned);
         sum(&[
             (1, 12 * FLOOR + DEDUP_COUNTERS),

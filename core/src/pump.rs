@@ -206,15 +206,18 @@ impl LinkIo {
                 break;
             };
             bytes += transmit.len();
-            let tail_at = self.gathered.len() - transmit.tail;
-            if transmit.body.len() <= COPIED_BODY && transmit.tail == 0 {
-                self.gathered.extend_from_slice(&transmit.body);
-            } else {
-                self.pieces.push(Piece::Gathered { from, to: tail_at });
-                self.pieces.push(Piece::Shared(transmit.body));
-                from = tail_at;
+            let more = transmit.more;
+            match transmit.body {
+                Some(body) if body.len() > COPIED_BODY => {
+                    let to = self.gathered.len();
+                    self.pieces.push(Piece::Gathered { from, to });
+                    self.pieces.push(Piece::Shared(body));
+                    from = to;
+                }
+                Some(body) => self.gathered.extend_from_slice(&body),
+                None => (),
             }
-            if bytes >= BYTES_PER_WRITE {
+            if !more || bytes >= BYTES_PER_WRITE {
                 break;
             }
         }

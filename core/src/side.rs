@@ -259,16 +259,22 @@ impl Side {
     }
 
     /// Moves what goes first to `out`; false when there is nothing.
+    #[inline]
     pub(crate) fn take_first(&mut self, out: &mut Vec<u8>) -> bool {
-        if self.first.is_empty() {
-            return false;
+        let there = !self.first.is_empty();
+        if there {
+            self.append_first(out);
         }
+        there
+    }
+
+    #[inline(never)]
+    fn append_first(&mut self, out: &mut Vec<u8>) {
         out.append(&mut self.first);
         self.answers = 0;
         if self.first.capacity() > KEPT {
             self.first = Vec::new();
         }
-        true
     }
 
     /// Whether something waits, here or (`more`) at its owner, that was not announced. It counts as announced from now on.

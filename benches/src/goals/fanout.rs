@@ -81,6 +81,9 @@ impl Hall {
             let mut bytes = 0;
             while let Some(transmit) = self.station.poll_transmit(link, &mut self.out) {
                 bytes += transmit.len();
+                if !transmit.more {
+                    break;
+                }
             }
             if link != self.publisher {
                 self.delivered += bytes as u64;

@@ -7,7 +7,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BytesMut};
 
 use super::redial::Redial;
 use super::timers::Timer;
@@ -516,15 +516,15 @@ impl Client {
             let head = out.len() - before;
             return Some(Transmit {
                 head,
-                body: Bytes::new(),
-                tail: 0,
+                body: None,
+                more: true,
             });
         }
         while let Some(next) = side.queue.pop_front() {
             let (body, ticket) = match next {
                 Out::Frames(bytes) => {
                     out.extend_from_slice(&bytes);
-                    (Bytes::new(), None)
+                    (None, None)
                 }
                 Out::Publish { ticket, id } => {
                     // Settled meanwhile: its id stays unused.
@@ -533,18 +533,19 @@ impl Client {
                         continue;
                     };
                     publish_head(out, id, outgoing.route, outgoing.object.len());
-                    (outgoing.object.clone(), Some(ticket))
+                    (Some(outgoing.object.clone()), Some(ticket))
                 }
             };
             let head = out.len() - before;
-            side.base.handed(head + body.len());
-            side.marks
-                .extend(ticket.map(|ticket| (side.base.link.queued(), ticket)));
-            return Some(Transmit {
+            let transmit = Transmit {
                 head,
                 body,
-                tail: 0,
-            });
+                more: true,
+            };
+            side.base.handed(transmit.len());
+            side.marks
+                .extend(ticket.map(|ticket| (side.base.link.queued(), ticket)));
+            return Some(transmit);
         }
         side.base.drained();
         None

@@ -155,15 +155,24 @@ impl Station {
         };
         self.counts.flushes += u64::from(bytes > 0);
         let probed = side.base.written(now, bytes);
-        let moved = core::mem::take(&mut side.moved);
+        let has_moved = !side.moved.is_empty();
         if probed {
             self.arm_link(link);
         }
-        for topic in moved {
-            self.release(now, topic);
+        if has_moved {
+            self.release_moved(now, link);
         }
         if self.draining {
             self.leave_if_level(now, link);
+        }
+    }
+
+    #[inline(never)]
+    fn release_moved(&mut self, now: Now, link: LinkId) {
+        let side = self.links.get_mut(link);
+        let moved = side.map(|side| core::mem::take(&mut side.moved));
+        for topic in moved.into_iter().flatten() {
+            self.release(now, topic);
         }
     }
 

@@ -188,16 +188,21 @@ impl Station {
     }
 
     /// Clamps a clock that went back, remembers the time for outputs, which take none, and probes every link when this side slept.
+    #[inline]
     fn at(&mut self, now: Now) -> Now {
-        let before = self.now;
-        if now == before {
-            return now;
+        if now != self.now {
+            self.pass(now);
         }
+        self.now
+    }
+
+    #[inline(never)]
+    fn pass(&mut self, now: Now) {
+        let before = self.now;
         self.now = now.after(before);
         if slept(before, self.now, || self.poll_timeout()) {
             self.suspect_all(self.now);
         }
-        self.now
     }
 
     /// A transport came up or ended.
@@ -300,6 +305,7 @@ impl Station {
     }
 
     /// While draining: says goodbye to a link that has everything.
+    #[inline(never)]
     pub(super) fn leave_if_level(&mut self, now: Now, link: LinkId) {
         let Some(side) = self.links.get(link) else {
             return;

@@ -12,11 +12,11 @@ use bytes::Bytes;
 use super::reader::{Reader, Readers};
 use super::registry::Realm;
 use super::status::Counts;
-use super::topics::{self, Next, Topics};
+use super::topics::{self, Loss, Topics};
 use super::{ReaderId, Station, StationSide, Task, TopicId};
 use crate::action::{COPIED_BODY, Transmit};
 use crate::time::Now;
-use crate::wire::{Frame, Progress, Skipped, Via, event_head};
+use crate::wire::{Frame, Progress, Skipped, Via, event_head, event_start};
 use crate::{LinkId, RealmId};
 
 impl Station {
@@ -24,14 +24,14 @@ impl Station {
     pub fn poll_transmit(&mut self, link: LinkId, out: &mut Vec<u8>) -> Option<Transmit> {
         let before = out.len();
         let side = self.links.get_mut(link)?;
-        let mut body = Bytes::new();
+        let mut body = None;
         // What goes first was counted when it was queued.
         if !side.base.take_first(out) {
             body = if let Some((id, object)) = side.ones.pop_front() {
                 self.ones_bytes -= object.len();
                 self.counts.events += 1;
                 event_head(out, id, Via::Direct, 0, object.len());
-                object
+                Some(object)
             } else {
                 let mut shelf = Shelf {
                     now: self.now,
@@ -46,12 +46,17 @@ impl Station {
                 };
                 body
             };
-            side.base.handed(out.len() - before + body.len());
+            let behind = body.as_ref().map_or(0, Bytes::len);
+            side.base.handed(out.len() - before + behind);
+        }
+        let more = !side.ones.is_empty() || !side.round.is_empty();
+        if !more {
+            side.base.drained();
         }
         Some(Transmit {
             head: out.len() - before,
             body,
-            tail: 0,
+            more,
         })
     }
 
@@ -82,7 +87,7 @@ impl Station {
                 && reader.fall_behind(offset, id, at as u32)
                 && let link = reader.link
                 && let Some(side) = self.links.get_mut(link)
-                && side.queue(place.reader, reader)
+                && side.push(place.reader, reader)
             {
                 self.actions.push_back(Task::send(link));
             }
@@ -93,9 +98,13 @@ impl Station {
 impl StationSide {
     /// Puts a subscription into the round. True when the link has to be announced.
     fn queue(&mut self, id: ReaderId, reader: &mut Reader) -> bool {
-        if !self.is_live() {
-            return false;
-        }
+        self.is_live() && self.push(id, reader)
+    }
+
+    /// The same for a link that is live: one that ends takes its subscriptions with it.
+    #[inline]
+    fn push(&mut self, id: ReaderId, reader: &mut Reader) -> bool {
+        debug_assert!(self.is_live(), "it has a subscription");
         reader.queued = true;
         self.round.push(id);
         self.base.take_ready(true)
@@ -112,8 +121,10 @@ struct Shelf<'a> {
 }
 
 impl Shelf<'_> {
-    /// Writes one frame of the first subscription that has one; those that have nothing left leave the round.
-    fn next_frame(&mut self, side: &mut StationSide, out: &mut Vec<u8>) -> Option<Bytes> {
+    /// Writes one frame of the first subscription that has one; those that have nothing left leave the round. Answers what of it was not
+    /// copied.
+    #[inline]
+    fn next_frame(&mut self, side: &mut StationSide, out: &mut Vec<u8>) -> Option<Option<Bytes>> {
         while let Some(id) = side.round.first() {
             let Some(reader) = self.readers.get_mut(id) else {
                 side.round.pop();
@@ -123,7 +134,7 @@ impl Shelf<'_> {
             let (body, turn) = match core::mem::take(&mut reader.progress_due) {
                 true => {
                     write_progress(self.now, self.realms, self.topics, reader, out);
-                    (Some(Bytes::new()), false)
+                    (Some(None), false)
                 }
                 false => {
                     let body = write_unread(self.now, self.topics, self.counts, side, reader, out);
@@ -145,6 +156,7 @@ impl Shelf<'_> {
     }
 }
 
+#[inline(never)]
 fn write_progress(
     now: Now,
     realms: &BTreeMap<RealmId, Realm>,
@@ -172,7 +184,8 @@ fn write_progress(
     .encode_framed(out);
 }
 
-/// Writes what a reader gets next. Answers what of it was not copied.
+/// Writes what a reader gets next.
+#[inline]
 fn write_unread(
     now: Now,
     topics: &mut Topics,
@@ -180,57 +193,55 @@ fn write_unread(
     side: &mut StationSide,
     reader: &mut Reader,
     out: &mut Vec<u8>,
-) -> Option<Bytes> {
+) -> Option<Option<Bytes>> {
     loop {
         let unread = reader.take_next()?;
         // A topic that is gone has nothing to read.
         let Some((place, topic)) = unread.place.zip(topics.get_mut(unread.topic)) else {
             continue;
         };
-        let holds_answers = topic.holds_answers();
-        let Some((next, more)) = topic.read(place, now, side.longest) else {
-            continue;
-        };
-        if holds_answers && !side.moved.contains(&unread.topic) {
+        if topic.holds_answers() && !side.moved.contains(&unread.topic) {
             side.moved.push(unread.topic);
         }
-        if let Some(offset) = more {
+        let (mut body, mut lost) = (None, false);
+        if let Some(entry) = topic.read(place, now, side.longest) {
+            counts.events += 1;
+            event_start(out, reader.id, entry.rest.len());
+            if entry.rest.len() > COPIED_BODY {
+                body = Some(entry.rest.clone());
+            } else {
+                out.extend_from_slice(&entry.rest);
+            }
+        } else if let Some(loss) = topic.pass(place, now) {
+            write_skipped(&loss, counts, reader.id, out);
+            lost = true;
+        } else {
+            continue;
+        }
+        if let Some(offset) = topic.look_on(place) {
             reader.fall_behind(offset, unread.topic, place);
         }
-        return Some(match next {
-            Next::Event { object, offset } => {
-                counts.events += 1;
-                event_head(out, reader.id, Via::Direct, offset, object.len());
-                if object.len() > COPIED_BODY {
-                    object.clone()
-                } else {
-                    out.extend_from_slice(object);
-                    Bytes::new()
-                }
-            }
-            Next::Skipped {
-                count,
-                from,
-                to,
-                reason,
-            } => {
-                // The window holds every one of them.
-                let (from, to) = (topics::age_ms(from), to.as_millis() as u64);
-                let skipped = Skipped {
-                    id: reader.id,
-                    from,
-                    to,
-                    count,
-                    reason,
-                    peer: None,
-                };
-                Frame::Skipped(skipped).encode_framed(out);
-                counts.skips += 1;
-                counts.skipped += count;
-                // No event moves its position past the loss, so that a resume would tell it again.
-                reader.progress_due |= reader.unread().is_none();
-                Bytes::new()
-            }
-        });
+        if lost {
+            // No event moves its position past the loss, so that a resume would tell it again.
+            reader.progress_due |= reader.unread().is_none();
+        }
+        return Some(body);
     }
+}
+
+#[inline(never)]
+fn write_skipped(loss: &Loss, counts: &mut Counts, id: u64, out: &mut Vec<u8>) {
+    // The window holds every one of them.
+    let (from, to) = (topics::age_ms(loss.from), loss.to.as_millis() as u64);
+    let skipped = Skipped {
+        id,
+        from,
+        to,
+        count: loss.count,
+        reason: loss.reason,
+        peer: None,
+    };
+    Frame::Skipped(skipped).encode_framed(out);
+    counts.skips += 1;
+    counts.skipped += loss.count;
 }

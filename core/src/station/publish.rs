@@ -301,13 +301,8 @@ impl Station {
         };
         realm.offset += 1;
         let offset = realm.offset;
-        let entry = Entry {
-            // Kept, so copied: a slice would pin the link's whole read buffer.
-            object: Bytes::copy_from_slice(publication.bytes),
-            offset,
-            admitted: now,
-            expires_at: publication.expires_at(),
-        };
+        let expires_at = publication.expires_at();
+        let entry = Entry::new(publication.bytes, offset, now, expires_at);
         let at = self.topics.change(id, |topic| {
             topic.expire(now.wall);
             topic.admit(entry)

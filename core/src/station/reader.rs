@@ -93,27 +93,40 @@ impl Reader {
     }
 
     /// It was level with `topic`, where its place is `place`; that now has an entry at `offset`. True when it has to be queued at its link.
+    #[inline]
     pub(super) fn fall_behind(&mut self, offset: u64, topic: TopicId, place: u32) -> bool {
-        self.behind.push(Unread {
-            offset,
-            topic,
-            place: Some(place),
-        });
+        match &mut self.behind.first {
+            Some(_) => self.behind.push(offset, topic, place),
+            // Put together where it stays: a handle that is moved just after it was written in parts is waited for.
+            first => {
+                *first = Some(Unread {
+                    offset,
+                    topic,
+                    place: Some(place),
+                });
+            }
+        }
         !self.queued
     }
 
     /// What to read next.
     pub(super) fn take_next(&mut self) -> Option<Unread> {
         let next = self.behind.first.take()?;
-        if let Some(Reverse((offset, topic))) = self.behind.others.pop() {
-            let place = self.place_in(topic);
-            self.behind.first = Some(Unread {
-                offset,
-                topic,
-                place,
-            });
+        if !self.behind.others.is_empty() {
+            self.behind.first = self.take_other();
         }
         Some(next)
+    }
+
+    #[inline(never)]
+    fn take_other(&mut self) -> Option<Unread> {
+        let Reverse((offset, topic)) = self.behind.others.pop()?;
+        let place = self.place_in(topic);
+        Some(Unread {
+            offset,
+            topic,
+            place,
+        })
     }
 
     /// The oldest it has not read.
@@ -151,15 +164,19 @@ struct Behind {
 }
 
 impl Behind {
-    fn push(&mut self, unread: Unread) {
-        let Some(first) = &mut self.first else {
-            self.first = Some(unread);
-            return;
+    /// Adds one where there is a first.
+    #[inline(never)]
+    fn push(&mut self, offset: u64, topic: TopicId, place: u32) {
+        let mut later = Unread {
+            offset,
+            topic,
+            place: Some(place),
         };
-        let later = match unread.offset < first.offset {
-            true => core::mem::replace(first, unread),
-            false => unread,
-        };
+        if let Some(first) = &mut self.first
+            && offset < first.offset
+        {
+            core::mem::swap(first, &mut later);
+        }
         self.others.push(Reverse((later.offset, later.topic)));
     }
 

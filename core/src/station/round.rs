@@ -34,7 +34,10 @@ impl Round {
 
     /// The first leaves.
     pub(super) fn pop(&mut self) {
-        self.first = self.others.pop_front();
+        self.first = None;
+        if !self.others.is_empty() {
+            self.first = self.others.pop_front();
+        }
     }
 
     /// The first goes behind the others.

@@ -125,6 +125,7 @@ impl Station {
     }
 
     /// Puts a link's own deadline into the index.
+    #[inline(never)]
     pub(super) fn arm_link(&mut self, link: LinkId) {
         if let Some(side) = self.links.get_mut(link) {
             side.base.rearm(&mut self.timers, Timer::Link(link));

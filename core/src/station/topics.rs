@@ -18,19 +18,38 @@ use crate::arena::Arena;
 use crate::code::SkipReason;
 use crate::ring::HeapRing;
 use crate::time::{Now, WallMs};
+use crate::wire::{EVENT_REST, Via, event_rest};
 use crate::{LinkId, RealmId};
 
 /// One admitted publication.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// The object as received.
-    pub(super) object: Bytes,
+    /// What follows the id in its `event` frames, its object last: the same bytes for every link, so they are written once.
+    pub(super) rest: Bytes,
+    /// The object's bytes among them.
+    length: usize,
     /// The realm's offset of it.
     pub(super) offset: u64,
     /// When it was admitted.
     pub(super) admitted: Now,
     /// When it stops being live.
     pub(super) expires_at: WallMs,
+}
+
+impl Entry {
+    pub(super) fn new(object: &[u8], offset: u64, admitted: Now, expires_at: WallMs) -> Self {
+        let mut rest = Vec::with_capacity(EVENT_REST + object.len());
+        event_rest(&mut rest, Via::Direct, offset);
+        rest.extend_from_slice(object);
+        Self {
+            // Its spare room is given back: it stays for as long as the entry.
+            rest: Bytes::from(rest.into_boxed_slice()),
+            length: object.len(),
+            offset,
+            admitted,
+            expires_at,
+        }
+    }
 }
 
 /// One reader's place in one topic.
@@ -70,19 +89,54 @@ pub(super) struct Topic {
     gave_up: GaveUp,
 }
 
-/// What a reader gets next.
+/// What a reader is told that it does not get: so many, admitted between these ages.
 #[derive(Debug)]
-pub(super) enum Next<'a> {
-    Event {
-        object: &'a Bytes,
-        offset: u64,
-    },
-    Skipped {
-        count: u64,
-        from: Duration,
-        to: Duration,
-        reason: SkipReason,
-    },
+pub(super) struct Loss {
+    pub(super) count: u64,
+    pub(super) from: Duration,
+    pub(super) to: Duration,
+    pub(super) reason: SkipReason,
+}
+
+impl Place {
+    /// Passes what is gone, what is here but not live any more, or, where neither is, what its link cannot take.
+    fn pass(
+        &mut self,
+        now: Now,
+        ring: &HeapRing<Entry>,
+        (mut last, mut reason): (Now, SkipReason),
+    ) -> Option<Loss> {
+        let start = ring.start();
+        let mut count = start.saturating_sub(self.next);
+        self.next = self.next.max(start);
+        while let Some(entry) = ring.get(self.next)
+            && entry.expires_at < now.wall
+        {
+            count += 1;
+            self.next += 1;
+            (last, reason) = (entry.admitted, SkipReason::Expired);
+        }
+        let entry = ring.get(self.next);
+        if count > 0 {
+            let from = now.longest_since(self.since);
+            self.since = entry.map_or(last, |entry| entry.admitted);
+            return Some(Loss {
+                count,
+                from,
+                to: now.shortest_since(last).min(from),
+                reason,
+            });
+        }
+        let entry = entry?;
+        self.next += 1;
+        self.since = entry.admitted;
+        Some(Loss {
+            count: 1,
+            from: now.longest_since(entry.admitted),
+            to: now.shortest_since(entry.admitted),
+            reason: SkipReason::TooLarge,
+        })
+    }
 }
 
 impl Topic {
@@ -111,6 +165,7 @@ impl Topic {
 
     pub(super) fn memory(&self) -> usize {
         self.ring.memory()
+            + self.ring.len() * EVENT_REST
             + self.places.capacity() * size_of::<Place>()
             + self.pace.memory()
             + self.name.capacity()
@@ -147,7 +202,7 @@ impl Topic {
 
     /// Adds a publication. Answers its position: readers whose place is there were level, and have something to read now.
     pub(super) fn admit(&mut self, entry: Entry) -> u64 {
-        let bytes = entry.object.len();
+        let bytes = entry.length;
         while !self.ring.is_empty() && !self.ring.has_room(bytes) {
             self.give_up(match self.ring.len() == self.ring.capacity() {
                 true => SkipReason::Overrun,
@@ -216,61 +271,34 @@ impl Topic {
         last
     }
 
-    /// Reads the next entry for the reader at `place`, or what it lost before it: what is gone, and what is here but not live any more. The
-    /// second answer is the offset of the entry after it, if there is one.
-    pub(super) fn read(
-        &mut self,
-        place: u32,
-        now: Now,
-        longest: usize,
-    ) -> Option<(Next<'_>, Option<u64>)> {
+    /// Reads the next entry for the reader at `place`. `None`: it has lost something before one, or there is none.
+    #[inline]
+    pub(super) fn read(&mut self, place: u32, now: Now, longest: usize) -> Option<&Entry> {
         let place = self.places.get_mut(place as usize)?;
-        let start = self.ring.start();
-        let mut count = start.saturating_sub(place.next);
-        let (mut last, mut reason) = (self.lost_at, self.lost_for);
-        place.next = place.next.max(start);
-        while let Some(entry) = self.ring.get(place.next)
-            && entry.expires_at < now.wall
-        {
-            count += 1;
-            place.next += 1;
-            (last, reason) = (entry.admitted, SkipReason::Expired);
+        let entry = self.ring.get(place.next)?;
+        if entry.expires_at < now.wall || entry.length > longest {
+            return None;
         }
-        let entry = self.ring.get(place.next);
-        let next = match entry {
-            _ if count > 0 => {
-                let from = now.longest_since(place.since);
-                place.since = entry.map_or(last, |entry| entry.admitted);
-                Next::Skipped {
-                    count,
-                    from,
-                    to: now.shortest_since(last).min(from),
-                    reason,
-                }
-            }
-            None => return None,
-            Some(entry) => {
-                place.next += 1;
-                place.since = entry.admitted;
-                if entry.object.len() > longest {
-                    Next::Skipped {
-                        count: 1,
-                        from: now.longest_since(entry.admitted),
-                        to: now.shortest_since(entry.admitted),
-                        reason: SkipReason::TooLarge,
-                    }
-                } else {
-                    Next::Event {
-                        object: &entry.object,
-                        offset: entry.offset,
-                    }
-                }
-            }
-        };
-        if place.next == self.ring.end() {
-            place.counts = true;
-        }
-        Some((next, self.ring.get(place.next).map(|entry| entry.offset)))
+        place.next += 1;
+        place.since = entry.admitted;
+        Some(entry)
+    }
+
+    /// What the reader at `place` has lost where it has nothing to [`read`](Self::read): what is gone, and what is here but not live any more, or
+    /// else what its link cannot take.
+    #[inline(never)]
+    pub(super) fn pass(&mut self, place: u32, now: Now) -> Option<Loss> {
+        let place = self.places.get_mut(place as usize)?;
+        place.pass(now, &self.ring, (self.lost_at, self.lost_for))
+    }
+
+    /// The offset of what the reader at `place` reads next, if there is anything; else it is level from now on.
+    #[inline]
+    pub(super) fn look_on(&mut self, place: u32) -> Option<u64> {
+        let place = self.places.get_mut(place as usize)?;
+        let more = self.ring.get(place.next).map(|entry| entry.offset);
+        place.counts |= more.is_none();
+        more
     }
 
     /// Up to when the reader of that place has all there was: the admission of its next entry, or, where that was given up, of the last

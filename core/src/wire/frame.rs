@@ -28,6 +28,10 @@ pub const MAX_MAX_FRAME: u32 = 0xff_ffff;
 /// The longest body of an `event` or `publish` without its publication: a sender leaves so much room for it.
 pub const MAX_HEAD: usize = 128;
 
+/// The most bytes of an `event` between its id and its publication.
+#[cfg(feature = "alloc")]
+pub(crate) const EVENT_REST: usize = 65;
+
 /// What stands at the front of a read buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
@@ -107,6 +111,19 @@ pub fn event_head(out: &mut Vec<u8>, id: u64, via: Via, offset: u64, publication
     split_frame(out, publication_len, |out| {
         super::frames::event_entries(out, id, via, offset);
     });
+}
+
+/// Appends the beginning of an `event` frame: what differs from link to link. `rest` bytes follow it on the wire, of [`event_rest`] and the
+/// publication.
+#[cfg(feature = "alloc")]
+pub(crate) fn event_start(out: &mut Vec<u8>, id: u64, rest: usize) {
+    split_frame(out, rest, |out| super::frames::event_id(out, id));
+}
+
+/// Appends what stands between that and the publication, at most [`EVENT_REST`] bytes.
+#[cfg(feature = "alloc")]
+pub(crate) fn event_rest(out: &mut Vec<u8>, via: Via, offset: u64) {
+    super::frames::event_rest(out, via, offset);
 }
 
 /// Appends everything of a `publish` frame before its publication; `publication_len` bytes of publication object follow it on the wire.

@@ -17,7 +17,9 @@ use crate::{NodeId, RealmId, RunId, WallMs};
 #[cfg(feature = "alloc")]
 pub(crate) use decode::plain_event;
 #[cfg(feature = "alloc")]
-pub(super) use encode::{event_entries, position as write_position, publish_entries};
+pub(super) use encode::{
+    event_entries, event_id, event_rest, position as write_position, publish_entries,
+};
 pub use interest::{InterestEntries, InterestEntry};
 
 /// The version of the wire.

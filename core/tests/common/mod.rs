@@ -402,9 +402,8 @@ impl Far {
             let Some(transmit) = machine.poll_transmit(self.id, &mut out) else {
                 break;
             };
-            self.unread.extend_from_slice(&out[..transmit.head]);
-            self.unread.extend_from_slice(&transmit.body);
-            self.unread.extend_from_slice(&out[transmit.head..]);
+            self.unread.extend_from_slice(&out);
+            self.unread.extend_from_slice(transmit.body());
             machine.handle_written(now, self.id, transmit.len());
         }
         let mut bodies = Vec::new();

@@ -292,9 +292,8 @@ fn bodies(client: &mut Client, now: Now, far: &mut Far) -> Vec<Vec<u8>> {
         let Some(transmit) = client.poll_transmit(far.id, &mut out) else {
             break;
         };
-        far.unread.extend_from_slice(&out[..transmit.head]);
-        far.unread.extend_from_slice(&transmit.body);
-        far.unread.extend_from_slice(&out[transmit.head..]);
+        far.unread.extend_from_slice(&out);
+        far.unread.extend_from_slice(transmit.body());
         client.handle_written(now, far.id, transmit.len());
     }
     let mut bodies = Vec::new();

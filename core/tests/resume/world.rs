@@ -149,7 +149,7 @@ impl World {
     pub(crate) fn frame(&mut self, far: &Far) -> Option<Got> {
         let mut out = Vec::new();
         let transmit = self.station.poll_transmit(far.id, &mut out)?;
-        out.extend_from_slice(&transmit.body);
+        out.extend_from_slice(transmit.body());
         self.station
             .handle_written(at(self.now_ms), far.id, transmit.len());
         Some(got(&[out[4..].to_vec()])[0])

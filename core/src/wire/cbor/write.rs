@@ -149,8 +149,12 @@ impl<'a, S: Sink + ?Sized> Writer<'a, S> {
     }
 
     /// An unsigned integer.
+    #[inline]
     pub fn unsigned(&mut self, value: u64) -> &mut Self {
-        self.head(UNSIGNED, value);
+        match value {
+            0..24 => self.0.put(&[UNSIGNED << 5 | value as u8]),
+            _ => self.head(UNSIGNED, value),
+        }
         self
     }
 

@@ -263,16 +263,27 @@ fn entries<S: Sink + ?Sized>(w: &mut Writer<'_, S>, entries: InterestEntries<'_>
     }
 }
 
-/// Everything of an `event` before its publication. A station writes one for every link and publication, so all but the two numbers is
-/// encoded here, once.
+/// Everything of an `event` before its publication. A station writes one for every link and publication, so all but the numbers is encoded
+/// here, once.
 pub(in crate::wire) fn event_entries<S: Sink + ?Sized>(
     out: &mut S,
     id: u64,
     via: Via,
     offset: u64,
 ) {
+    event_id(out, id);
+    event_rest(out, via, offset);
+}
+
+/// What differs from link to link.
+#[inline]
+pub(in crate::wire) fn event_id<S: Sink + ?Sized>(out: &mut S, id: u64) {
     out.put(b"\xa6\x62id");
     Writer::new(out).unsigned(id);
+}
+
+/// What is the same for all links.
+pub(in crate::wire) fn event_rest<S: Sink + ?Sized>(out: &mut S, via: Via, offset: u64) {
     match via {
         Via::Direct => out.put(b"\x63via\x66direct\x66offset"),
         Via::Mesh => out.put(b"\x63via\x64mesh\x66offset"),

@@ -8,7 +8,9 @@ use super::*;
 use crate::LinkError;
 use crate::code::ResumeCode;
 use crate::wire::cbor::{self, Writer};
-use crate::wire::{NUMBER_LIMIT, Split, event_head, next_frame, publish_head};
+use crate::wire::{
+    EVENT_REST, NUMBER_LIMIT, Split, event_head, event_rest, event_start, next_frame, publish_head,
+};
 
 /// A frame with everything it borrows.
 #[derive(Clone, Debug)]
@@ -306,6 +308,14 @@ proptest! {
         let (mut heads, mut whole) = (Vec::new(), Vec::new());
         event_head(&mut heads, id, Via::Direct, offset, publication.len());
         heads.extend(&publication);
+        // What is the same for all links is written once.
+        let (mut rest, mut parts) = (Vec::new(), Vec::new());
+        event_rest(&mut rest, Via::Direct, offset);
+        prop_assert!(rest.len() <= EVENT_REST);
+        rest.extend(&publication);
+        event_start(&mut parts, id, rest.len());
+        parts.extend(rest);
+        prop_assert_eq!(&parts, &heads);
         publish_head(&mut heads, id, Route::All, publication.len());
         heads.extend(&publication);
         event.encode_framed(&mut whole);

@@ -154,12 +154,10 @@ pub(super) fn written(machine: &mut dyn Machine, link: LinkId, now: Now) -> Vec<
     while machine.poll_action().is_some() {}
     let mut bytes = Vec::new();
     loop {
-        let mut ends = Vec::new();
-        let Some(transmit) = machine.poll_transmit(link, &mut ends) else {
+        let Some(transmit) = machine.poll_transmit(link, &mut bytes) else {
             break;
         };
-        let (head, tail) = ends.split_at(transmit.head);
-        bytes.extend([head, &transmit.body, tail].concat());
+        bytes.extend_from_slice(transmit.body());
         machine.handle_written(now, link, transmit.len());
     }
     let (mut rest, mut bodies) = (bytes.as_slice(), Vec::new());
