@@ -169,12 +169,21 @@ impl World {
         if this.wanted.mode == Mode::LatestOnly {
             return Err("nothing is waited for in this mode");
         }
+        // One that others had replaced begins anew.
+        let begun = sorted.notices.iter().filter(|(at, _, notice)| {
+            let restarted = match notice {
+                Notice::Restarted { of, .. } => self.numbering(of),
+                _ => None,
+            };
+            *at < place && restarted == Some((key, topic, epoch))
+        });
+        let begun = begun.map(|(at, ..)| *at).last().unwrap_or(0);
         let before = |(at, number, late): &(usize, u32, bool)| {
             let same = self.place_of(*number);
             let skips = same.is_some_and(|(of, seq)| {
                 of == (key, topic, epoch) && (first..=last).contains(&seq)
             });
-            *at < place && skips && !*late && !self.truth.made[*number as usize].one
+            (begun..place).contains(at) && skips && !*late && !self.truth.made[*number as usize].one
         };
         if sorted.facts.iter().any(before) {
             return Err("it was delivered before");
