@@ -99,20 +99,14 @@ fn nobody_is_asked_about_what_a_stranger_signed_in_the_name_of_somebody_known() 
 #[test]
 fn an_entry_of_a_ring_is_read_through_its_last_millisecond_and_not_beyond() {
     for (over, read) in [(0, "event 1"), (1, "skipped 1")] {
-        let mut station = station(StationConfig::new(signer(100)));
-        let publisher = signer(7);
-        let mut from = Far::dial(&mut station, at(0), publisher.clone());
-        let mut reader = Far::dial(&mut station, at(0), signer(8));
-        let taken = reader.subscribe(&mut station, at(0), 1, TOPIC);
-        assert_eq!(taken, Ok(Intake::Open));
-        reader.read(&mut station, at(0));
+        let (mut station, mut from, mut reader) = busy(StationLimits::default());
         let short = Fact {
             published_at: at(0).wall.saturating_sub(wire::SKEW_MS),
             ttl_ms: Some(10),
             ..Fact::numbered(1)
         };
         for (now, id, fact) in [(1, 1, short), (10 + over, 2, Fact::numbered(2))] {
-            let object = fact.sign(&publisher);
+            let object = fact.sign(&signer(7));
             let taken = from.publish(&mut station, at(now), id, &object);
             assert_eq!(taken, Ok(Intake::Open));
         }
@@ -125,15 +119,9 @@ fn an_entry_of_a_ring_is_read_through_its_last_millisecond_and_not_beyond() {
 fn the_ages_of_what_a_reader_lost_are_whole_milliseconds_of_a_window_that_holds_it() {
     let mut limits = StationLimits::default();
     limits.ring_items = 1;
-    let mut station = station(StationConfig::new(signer(100)).limits(limits));
-    let publisher = signer(7);
-    let mut from = Far::dial(&mut station, at(0), publisher.clone());
-    let mut reader = Far::dial(&mut station, at(0), signer(8));
-    let taken = reader.subscribe(&mut station, at(0), 1, TOPIC);
-    assert_eq!(taken, Ok(Intake::Open));
-    reader.read(&mut station, at(0));
+    let (mut station, mut from, mut reader) = busy(limits);
     for seq in 1..=2 {
-        let object = Fact::numbered(seq).sign(&publisher);
+        let object = Fact::numbered(seq).sign(&signer(7));
         let taken = from.publish(&mut station, at(seq), seq, &object);
         assert_eq!(taken, Ok(Intake::Open));
     }

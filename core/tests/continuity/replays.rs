@@ -4,7 +4,7 @@ use tidings::code::{CloseReason, SkipReason};
 use tidings::wire::{self, Frame};
 
 use super::{MESH, NONE, World};
-use tidings::NodeId;
+use tidings::{NodeId, SubscriptionId};
 
 const OTHER: [u8; 32] = [88; 32];
 
@@ -128,14 +128,20 @@ fn resumed_needs_every_mesh_that_carried() {
     assert_eq!(world.words(stream), ["resumed 7"]);
 }
 
-#[test]
-fn a_mesh_that_does_not_come_back_is_a_gap_after_two_minutes() {
+/// A subscription that two meshes carried; both were lost after a second, and the first is up again.
+fn first_of_two_meshes() -> (World, SubscriptionId) {
     let mut world = World::of_meshes(&[MESH, OTHER]);
     let stream = world.subscribed();
     world.time(1000);
     world.down(0, CloseReason::Io);
     world.down(1, CloseReason::Io);
     world.up(0);
+    (world, stream)
+}
+
+#[test]
+fn a_mesh_that_does_not_come_back_is_a_gap_after_two_minutes() {
+    let (mut world, stream) = first_of_two_meshes();
     world.resumed(0, 0);
     world.time(120_999);
     assert_eq!(world.words(stream), ["interrupted 0 io"]);
@@ -145,12 +151,7 @@ fn a_mesh_that_does_not_come_back_is_a_gap_after_two_minutes() {
 
 #[test]
 fn a_promised_replay_that_broke_off_while_another_mesh_carries_is_a_gap_after_two_minutes() {
-    let mut world = World::of_meshes(&[MESH, OTHER]);
-    let stream = world.subscribed();
-    world.time(1000);
-    world.down(0, CloseReason::Io);
-    world.down(1, CloseReason::Io);
-    world.up(0);
+    let (mut world, stream) = first_of_two_meshes();
     world.resumed(0, 4);
     world.up(1);
     world.resumed(1, 3);

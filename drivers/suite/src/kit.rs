@@ -34,6 +34,12 @@ pub(crate) fn open(filter: &str) -> Subscribe {
     Subscribe::new(realm(), filter, Sources::Open)
 }
 
+/// Host and port of a station's address.
+pub(crate) fn host(address: &str) -> String {
+    let host = address.rsplit(['@', '/']).next();
+    host.expect("an address has a host").to_owned()
+}
+
 /// A numbered fact.
 pub(crate) fn numbered(topic: &str, number: u64) -> Publish {
     Publish::new(realm(), topic, &number).expect("a number is a payload")

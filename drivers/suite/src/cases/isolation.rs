@@ -10,7 +10,7 @@ use tidings::Notice;
 
 use super::stations::rest;
 use crate::Driver;
-use crate::kit::{Kit, PATIENCE, numbered, open};
+use crate::kit::{Kit, PATIENCE, host, numbered, open};
 
 /// A stream that nobody reads lags by itself; its neighbours in the same node and elsewhere hear
 /// everything.
@@ -49,12 +49,7 @@ pub fn a_connection_of_garbage_ends_only_its_own_link<D: Driver>(driver: &D) {
     let station = kit.station(1);
     let (reader, writer) = (kit.node(2, &[&station]), kit.node(3, &[&station]));
     let mut facts = kit.subscribe(&reader, open("port/scan"), 1);
-    let address = driver.station_address(&station);
-    let at = address
-        .rsplit(['@', '/'])
-        .next()
-        .expect("an address has a host")
-        .to_owned();
+    let at = host(&driver.station_address(&station));
     let garbage: [&[u8]; 5] = [
         b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",

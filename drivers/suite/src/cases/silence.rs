@@ -14,7 +14,7 @@ use tidings::wire::{Frame, Phase, Position, ResumeOutcome, Role, Split, Subscrib
 use tidings::{Notice, Now, RunId, WallMs};
 
 use crate::Driver;
-use crate::kit::{Kit, PATIENCE, id, key, open};
+use crate::kit::{Kit, PATIENCE, host, id, key, open};
 
 /// Short, and long enough for a busy machine to shake hands in between.
 const EVERY: Duration = Duration::from_secs(2);
@@ -158,12 +158,7 @@ pub fn a_node_of_which_one_half_is_gone_is_left_by_its_station<D: Driver>(driver
     let station = driver
         .start_probing_station(key(1), "127.0.0.1:0", EVERY)
         .expect("a station starts on a free port");
-    let address = driver.station_address(&station);
-    let at = address
-        .rsplit(['@', '/'])
-        .next()
-        .expect("an address has a host")
-        .to_owned();
+    let at = host(&driver.station_address(&station));
     let stream = TcpStream::connect(at).expect("the station accepts");
     let mut peer = Peer::new(stream, Role::Node, key(2));
     peer.shake_hands();

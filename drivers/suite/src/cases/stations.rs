@@ -7,7 +7,7 @@ use tidings::code::GapReason;
 use tidings::{Item, Notice, Outcome, Refusal};
 
 use crate::Driver;
-use crate::kit::{Kit, PATIENCE, key, number, numbered, open};
+use crate::kit::{Kit, PATIENCE, host, key, number, numbered, open};
 
 /// While one of two stations carries on, nothing is lost and nothing is said.
 pub fn killing_one_of_two_stations_loses_nothing<D: Driver>(driver: &D) {
@@ -34,12 +34,7 @@ pub fn the_last_station_gone_interrupts_and_its_return_ends_the_interruption<D: 
 ) {
     let kit = Kit::new(driver);
     let station = kit.station(1);
-    let address = driver.station_address(&station);
-    let at = address
-        .rsplit(['@', '/'])
-        .next()
-        .expect("an address has a host")
-        .to_owned();
+    let at = host(&driver.station_address(&station));
     let (reader, writer) = (kit.node(2, &[&station]), kit.node(3, &[&station]));
     let mut facts = kit.subscribe(&reader, open("last/station"), 1);
     kit.routed(&writer, numbered("last/station", 0));
