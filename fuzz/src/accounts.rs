@@ -113,6 +113,8 @@ pub struct Books {
     /// The latest wall the machine was told.
     pub latest: WallMs,
     wired: [BTreeMap<u64, Wired>; LINKS],
+    /// Subscriptions that a peer refused before they were handed out, as who guesses their ids may: they end there.
+    refused: BTreeSet<(usize, u64)>,
     asked: BTreeMap<(usize, u64), Asked>,
 }
 
@@ -152,7 +154,9 @@ impl Books {
                 }
             }
             Frame::Refused(refused) => {
-                self.wired[at].remove(&refused.id);
+                if self.wired[at].remove(&refused.id).is_none() {
+                    self.refused.insert((at, refused.id));
+                }
             }
             Frame::Event(event) => {
                 if let Some(sent) = self.sent(event.publication) {
@@ -219,6 +223,7 @@ impl Books {
     pub fn wrote(&mut self, at: usize, frame: &Frame<'_>) {
         match frame {
             // A client.
+            Frame::Subscribe(subscribe) if self.refused.remove(&(at, subscribe.id)) => {}
             Frame::Subscribe(subscribe) => {
                 let filter = subscribe.filter.to_owned();
                 let wired = Wired {
@@ -292,6 +297,7 @@ impl Books {
     /// A link ended, and its subscriptions with it.
     pub fn ended(&mut self, at: usize) {
         self.wired[at].clear();
+        self.refused.retain(|(link, _)| *link != at);
         self.asked.retain(|(link, _), _| *link != at);
     }
 
