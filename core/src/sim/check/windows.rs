@@ -16,7 +16,7 @@ use crate::sim::hold::Hold;
 use crate::sim::said::Said;
 use crate::sim::trace::words;
 use crate::sim::truth::Outage;
-use crate::sim::world::{End, World};
+use crate::sim::world::{End, Told, World};
 use crate::{Duration, Instant, WallMs};
 
 impl Sorted<'_> {
@@ -60,12 +60,12 @@ impl World {
                     let same = |outage: &&Outage| {
                         outage.reason == *reason
                             && outage.began <= *at
-                            && self.begins(sub, (*at, *from), outage.began, sorted)
+                            && self.begins(sub, (*at, *from), outage.began)
                     };
                     let broke = self
                         .holds_of(sub)
                         .any(|hold| hold.resumed && hold.left.is_some_and(|left| left <= *at))
-                        && self.begins(sub, (*at, *from), *at, sorted);
+                        && self.begins(sub, (*at, *from), *at);
                     if before.is_some() && !partly {
                         Some("the one before is not over")
                     } else if outages.any(|outage| same(&outage)) || broke || partly {
@@ -92,7 +92,7 @@ impl World {
                     ..
                 } => {
                     open = None;
-                    self.gap(sub, *at, (*from, *to), sorted)
+                    self.gap(sub, *at, (*from, *to))
                 }
                 _ => None,
             };
@@ -152,22 +152,24 @@ impl World {
         sub: usize,
         (at, from): (Instant, WallMs),
         before: Instant,
-        sorted: &Sorted<'_>,
     ) -> bool {
         let gone = self
             .holds_of(sub)
             .filter(|hold| hold.accepted.is_some() && hold.left.is_some_and(|left| left <= before));
-        let told = sorted.notices.iter().filter(|(_, told, notice)| {
+        // The window was the wire's, whichever of its subscriptions lived to be told.
+        let wire = self.subs[sub].wire;
+        let of_wire = self.subs.iter().filter(|one| one.wire == wire);
+        let told = of_wire.flat_map(|one| &one.told).filter(|(told, what)| {
             *told < at
                 && matches!(
-                    notice,
-                    Notice::Gap {
+                    what,
+                    Told::Notice(Notice::Gap {
                         reason: GapReason::Lost,
                         ..
-                    }
+                    })
                 )
         });
-        let told = told.map(|(_, told, _)| Said::at(*told));
+        let told = told.map(|(told, _)| Said::at(*told));
         let known = gone.map(|hold| hold.known).chain(told);
         let known: Vec<Said> = known.chain(self.committed(sub)).collect();
         let Some(first) = known.iter().map(|known| known.low).min() else {
@@ -190,7 +192,6 @@ impl World {
         sub: usize,
         at: Instant,
         (from, to): (WallMs, WallMs),
-        sorted: &Sorted<'_>,
     ) -> Option<&'static str> {
         let accepted = self
             .holds_of(sub)
@@ -205,7 +206,7 @@ impl World {
         if !is_end {
             return Some("it ends at another time");
         }
-        let begins = self.begins(sub, (at, from), at, sorted);
+        let begins = self.begins(sub, (at, from), at);
         (!begins).then_some("it begins at another time")
     }
 
