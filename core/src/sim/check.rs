@@ -100,6 +100,7 @@ impl World {
             // It was stopped: nothing else can be said of it.
             return broken;
         }
+        self.settle_wires();
         self.settle_arrivals();
         let index = Index::new(self);
         let mut found = Findings(Vec::new());

@@ -1,14 +1,38 @@
 //! What came at the very moment a subscription ended: before its end, or behind it, where it found nobody.
 //!
-//! Decides: when such publications reached their client first. Leaves to others: what follows from it. Believes: the true time, and that a
-//! connection is read in its order. Bounded by: the publications of these moments.
+//! Decides: when such publications reached their client first, and which request to stations carried a subscription. Leaves to others: what
+//! follows from it. Believes: the true time, and that a connection is read in its order. Bounded by: the publications of these moments.
 
 use alloc::vec::Vec;
 
 use crate::Instant;
-use crate::sim::world::{Told, World};
+use crate::sim::world::{End, Told, World};
 
 impl World {
+    /// A subscription that lived on when stations were told that nobody wants it any more belongs to what they were asked for next: the stream
+    /// whose end they were told of had ended by itself before anybody read that, or they heard late of one that was replaced since.
+    pub(super) fn settle_wires(&mut self) {
+        for sub in &mut self.subs {
+            let lives = |at: Instant| match sub.ended {
+                None => true,
+                Some((ended, End::Unsubscribed | End::Crash)) => ended > at,
+                Some((_, End::Lagged)) => false,
+            };
+            while let Some(ended) = self.truth.wires[sub.wire].ended
+                && lives(ended)
+            {
+                let mut later = self.truth.wires.iter().enumerate().skip(sub.wire + 1);
+                let filter = sub.wanted.filter;
+                let next = later.find(|(_, wire)| wire.life == sub.life && wire.filter == filter);
+                let Some((next, _)) = next else {
+                    break;
+                };
+                self.truth.wires[next].after = self.truth.wires[sub.wire].after;
+                sub.wire = next;
+            }
+        }
+    }
+
     /// What found nobody has not come: a later copy of it is the first, if one came.
     pub(super) fn settle_arrivals(&mut self) {
         let moments = core::mem::take(&mut self.truth.ends);

@@ -147,12 +147,7 @@ impl World {
 
     /// Whether a window may begin there that was told at `at`: up to where one of those was read that had ended by `before`, as far as its
     /// client could know, or where a window ended that was told before.
-    fn begins(
-        &self,
-        sub: usize,
-        (at, from): (Instant, WallMs),
-        before: Instant,
-    ) -> bool {
+    fn begins(&self, sub: usize, (at, from): (Instant, WallMs), before: Instant) -> bool {
         let gone = self
             .holds_of(sub)
             .filter(|hold| hold.accepted.is_some() && hold.left.is_some_and(|left| left <= before));
@@ -187,12 +182,7 @@ impl World {
     }
 
     /// A gap ends when a station that cannot go on accepts, or when one is given up that did not come back.
-    fn gap(
-        &self,
-        sub: usize,
-        at: Instant,
-        (from, to): (WallMs, WallMs),
-    ) -> Option<&'static str> {
+    fn gap(&self, sub: usize, at: Instant, (from, to): (WallMs, WallMs)) -> Option<&'static str> {
         let accepted = self
             .holds_of(sub)
             .filter(|hold| !hold.resumed)
