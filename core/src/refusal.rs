@@ -113,8 +113,8 @@ impl core::error::Error for Refusal {}
 pub enum Misuse {
     /// That handle is of something that has ended, or of another machine.
     DeadHandle,
-    /// A fact that is not the last one its stream handed out, a stream that has to say first that it lagged, or one that is full with more
-    /// waiting behind it.
+    /// A fact that is not the last one its stream handed out, a stream that has to say first that it lagged or what was dropped, or one that
+    /// is full with more waiting behind it.
     NotCommittable,
     /// A subscription that was made without `committing` or `resume_from`.
     NotCommitting,
@@ -131,7 +131,7 @@ impl fmt::Display for Misuse {
         f.write_str(match self {
             Self::DeadHandle => "that handle has ended",
             Self::NotCommittable => {
-                "not the last fact that was handed out, or the stream lagged since"
+                "not the last fact that was handed out, or the stream has to say first what is missing"
             }
             Self::NotCommitting => "that subscription was made without committing",
             Self::LocalNotAllowed => "local links are not allowed by the configuration",

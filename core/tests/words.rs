@@ -104,7 +104,7 @@ fn a_refused_call_says_what_to_do() {
         ),
         (
             Misuse::NotCommittable,
-            "not the last fact that was handed out, or the stream lagged since",
+            "not the last fact that was handed out, or the stream has to say first what is missing",
         ),
         (
             Misuse::NotCommitting,

@@ -129,7 +129,8 @@ impl Client {
     /// In `as_arrives` a fact that came before a missing one may be handed out again by the next run.
     ///
     /// # Errors
-    /// `DeadHandle`; `NotCommitting`; `NotCommittable`, which taking the next item cures.
+    /// `DeadHandle`; `NotCommitting`; `NotCommittable`, which taking the next item cures: what is dropped is told of within ten seconds, and
+    /// cannot be committed before.
     pub fn commit(
         &mut self,
         subscription: SubscriptionId,
@@ -139,12 +140,17 @@ impl Client {
         let found = self.subscriptions.get_mut(subscription);
         let found = found.ok_or(Misuse::DeadHandle)?;
         let commits = found.commits.as_mut().ok_or(Misuse::NotCommitting)?;
-        if found.handed != Some(delivery.place) || found.stream.is_lagged() {
+        // What was dropped is passed over by the edges, so that nobody would be told of it.
+        if found.handed != Some(delivery.place)
+            || found.stream.is_lagged()
+            || found.episode_at.is_some()
+        {
             return Err(Misuse::NotCommittable);
         }
         let mut lanes = self.lanes.iter();
-        if lanes.any(|(_, slot)| slot.is_of(subscription) && slot.is_ready()) {
-            // What a full stream keeps waiting in its lane has no known edge.
+        // The same of conflicts; and what a full stream keeps waiting in its lane has no known edge.
+        if lanes.any(|(_, slot)| slot.is_of(subscription) && (slot.is_ready() || slot.has_untold()))
+        {
             return Err(Misuse::NotCommittable);
         }
         let stations = commits.usable(found.stream.places().start).to_vec();

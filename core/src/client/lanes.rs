@@ -190,6 +190,11 @@ impl LaneSlot {
         self.whole().is_some_and(|work| work.lane.is_ready())
     }
 
+    /// As [`Lane::has_untold`]; a folded lane has nothing.
+    pub(super) fn has_untold(&self) -> bool {
+        self.whole().is_some_and(|work| work.lane.has_untold())
+    }
+
     /// Facts that wait behind gaps.
     pub(super) fn held(&self) -> usize {
         self.whole().map_or(0, |work| work.lane.held())

@@ -484,6 +484,11 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         }
     }
 
+    /// Something that was not delivered is not told of yet: an episode of conflicts is open.
+    pub fn has_untold(&self) -> bool {
+        self.clashes.open() > 0
+    }
+
     /// Nothing more comes: ends an episode of conflicts that was not told yet. Called until there is none.
     pub fn finish(&mut self) -> Option<LaneItem<T>> {
         let (_, epoch) = self.clashes.next_end()?;

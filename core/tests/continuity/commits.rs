@@ -2,10 +2,10 @@
 
 use tidings::code::CloseReason;
 use tidings::wire::Positions;
-use tidings::{Delivery, Item, Misuse, Mode, OnFull, SubscriptionId};
+use tidings::{ClientConfig, ClientLimits, Delivery, Item, Misuse, Mode, OnFull, SubscriptionId};
 
-use super::common::open;
-use super::{NONE, World};
+use super::common::{open, signer};
+use super::{MESH, NONE, World};
 
 /// The next fact of a stream; notices before it are passed over.
 fn take(world: &mut World, stream: SubscriptionId) -> Delivery {
@@ -261,4 +261,41 @@ fn a_full_stream_with_more_behind_it_is_committed_when_that_is_in_it() {
     let bytes = world.client.commit(stream, &fourth);
     let kept = Positions::decode(&bytes.expect("5 and 6 wait in the stream"));
     assert_eq!(kept.expect("its own bytes").lanes()[0].seq, 4);
+}
+
+#[test]
+fn what_was_dropped_and_not_told_of_yet_is_not_committed() {
+    let mut limits = ClientLimits::default();
+    limits.lanes = 1;
+    let config = ClientConfig::new(signer(1)).limits(limits);
+    let mut world = World::with(config, &[MESH]);
+    let stream = committing(&mut world);
+    world.event(0, 1);
+    let first = take(&mut world, stream);
+    world.event_by(0, 2, 1, 8);
+    let refused = world.client.commit(stream, &first);
+    assert_eq!(refused, Err(Misuse::NotCommittable), "one was dropped");
+    world.time(2000);
+    assert_eq!(world.words(stream), ["dropped lanes_full 1"]);
+    assert!(
+        world.client.commit(stream, &first).is_ok(),
+        "it was told of"
+    );
+}
+
+#[test]
+fn a_conflict_that_is_not_told_of_yet_is_not_committed() {
+    let mut world = World::new(1);
+    let stream = committing(&mut world);
+    world.event(0, 1);
+    let first = take(&mut world, stream);
+    world.other_event(0, 2, 1);
+    let refused = world.client.commit(stream, &first);
+    assert_eq!(refused, Err(Misuse::NotCommittable), "there are two of 1");
+    world.time(2000);
+    assert_eq!(world.words(stream), ["conflict 1..1 1"]);
+    assert!(
+        world.client.commit(stream, &first).is_ok(),
+        "it was told of"
+    );
 }

@@ -244,16 +244,25 @@ impl World {
 
     /// One of the publisher with this key.
     fn event_by(&mut self, n: usize, offset: u64, seq: u64, key: u64) {
-        let (id, now) = (self.id(n), self.now());
         // Made at the last full hour, so that copies are copies.
+        self.event_made(n, offset, seq, key, at(self.now - self.now % 3_600_000));
+    }
+
+    fn event_made(&mut self, n: usize, offset: u64, seq: u64, key: u64, made: Now) {
+        let (id, now) = (self.id(n), self.now());
         let fact = Fact {
-            published_at: at(self.now - self.now % 3_600_000).wall,
+            published_at: made.wall,
             ..Fact::numbered(seq)
         };
         let object = fact.sign(&signer(key));
         let far = self.stations[n].far.as_mut().expect("its link is up");
         let taken = far.event(&mut self.client, now, id, offset, &object);
         assert_eq!(taken, Ok(Intake::Open));
+    }
+
+    /// Another one under the number of one that there is.
+    fn other_event(&mut self, n: usize, offset: u64, seq: u64) {
+        self.event_made(n, offset, seq, 7, at(1));
     }
 
     /// One publication more at a station, with this number.

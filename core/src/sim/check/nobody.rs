@@ -6,18 +6,20 @@
 use alloc::vec::Vec;
 
 use crate::Instant;
-use crate::sim::world::{End, Told, World};
+use crate::code::EndReason;
+use crate::notice::Notice;
+use crate::sim::world::{Told, World};
 
 impl World {
     /// A subscription that lived on when stations were told that nobody wants it any more belongs to what they were asked for next: the stream
     /// whose end they were told of had ended by itself before anybody read that, or they heard late of one that was replaced since.
     pub(super) fn settle_wires(&mut self) {
         for sub in &mut self.subs {
-            let lives = |at: Instant| match sub.ended {
-                None => true,
-                Some((ended, End::Unsubscribed | End::Crash)) => ended > at,
-                Some((_, End::Lagged)) => false,
-            };
+            let too_slow = sub.told.iter().any(|(_, told)| match told {
+                Told::Notice(Notice::Ended { reason }) => *reason == EndReason::LaggedOut,
+                _ => false,
+            });
+            let lives = |at| !too_slow && sub.ended.is_none_or(|(ended, _)| ended > at);
             while let Some(ended) = self.truth.wires[sub.wire].ended
                 && lives(ended)
             {
