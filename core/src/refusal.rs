@@ -113,8 +113,8 @@ impl core::error::Error for Refusal {}
 pub enum Misuse {
     /// That handle is of something that has ended, or of another machine.
     DeadHandle,
-    /// A fact that is not the last one its stream handed out, a stream that has to say first that it lagged or what was dropped, or one that
-    /// is full with more waiting behind it.
+    /// A fact that is not the last one its stream handed out, a stream that has to say first that it lagged, what is late and what was dropped,
+    /// or one that is full with more waiting behind it.
     NotCommittable,
     /// A subscription that was made without `committing` or `resume_from`.
     NotCommitting,

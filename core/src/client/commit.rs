@@ -129,8 +129,8 @@ impl Client {
     /// In `as_arrives` a fact that came before a missing one may be handed out again by the next run.
     ///
     /// # Errors
-    /// `DeadHandle`; `NotCommitting`; `NotCommittable`, which taking the next item cures: what is dropped is told of within ten seconds, and
-    /// cannot be committed before.
+    /// `DeadHandle`; `NotCommitting`; `NotCommittable`, which taking the next items cures: all that is late, dropped or in conflict has to be
+    /// taken first, and what is dropped is told of within ten seconds.
     pub fn commit(
         &mut self,
         subscription: SubscriptionId,
@@ -144,6 +144,7 @@ impl Client {
         if found.handed != Some(delivery.place)
             || found.stream.is_lagged()
             || found.episode_at.is_some()
+            || found.stream.held().any(lies_below_an_edge)
         {
             return Err(Misuse::NotCommittable);
         }
@@ -268,6 +269,16 @@ fn positions(wire: &Wire, now: Now) -> impl Iterator<Item = StationPosition> + '
     })
 }
 
+/// Whether an item speaks of what its lane had passed before: an edge cannot wait for it.
+fn lies_below_an_edge(item: &Item) -> bool {
+    match item {
+        Item::Fact(fact) => fact.late(),
+        Item::Notice(notice) => {
+            matches!(**notice, Notice::Dropped { .. } | Notice::Conflict { .. })
+        }
+    }
+}
+
 /// Edges, less what was not handed out yet.
 #[derive(Debug, Default)]
 struct Edges {
@@ -284,7 +295,7 @@ impl Edges {
     /// An item the reader has not taken: its place, and what follows, is not delivered.
     fn wait_for(&mut self, item: &Item) {
         let (publisher, topic, epoch, seq) = match item {
-            Item::Fact(fact) if !fact.late() && !fact.anycast() => {
+            Item::Fact(fact) if !fact.anycast() => {
                 let Some(epoch) = fact.epoch() else { return };
                 (fact.publisher(), fact.topic(), epoch, fact.seq())
             }

@@ -84,6 +84,15 @@ impl Clock {
         self.walls.len() > 1
     }
 
+    /// By how much its wall was set forward, all in all.
+    pub(super) fn stepped_on(&self) -> Duration {
+        let steps = self
+            .walls
+            .windows(2)
+            .map(|two| two[1].1.saturating_sub(two[0].1));
+        Duration::from_millis(steps.map(|step| step.max(0).unsigned_abs()).sum())
+    }
+
     /// The earliest and the latest true time that a wall time can mean which was told at `truth`, in milliseconds since the start: the
     /// wall may have been stepped between what it speaks of and when it was told.
     pub(super) fn meant(&self, wall: WallMs, truth: Instant) -> (i64, i64) {

@@ -191,7 +191,10 @@ impl World {
         state.runs += 1;
         state.run = self.truth.runs.len();
         self.truth.current[host] = state.run;
-        self.truth.runs.push(Run::default());
+        self.truth.runs.push(Run {
+            station,
+            ..Run::default()
+        });
         let now = self.net.truth();
         self.trace
             .line(now, Name::Station(station), format_args!("starts"));

@@ -89,8 +89,8 @@ impl Count {
 pub(super) struct Pace {
     most: Count,
     sure: Count,
-    /// What is read now was said after that.
-    after: Instant,
+    /// What is read now was said after that, as its client surely knows, and as it may know.
+    after: [Instant; 2],
     asked: Option<(Instant, [u8; 16])>,
     up: Moment,
     heard: Option<Moment>,
@@ -102,7 +102,7 @@ impl Pace {
     pub(super) fn up(now: Moment) -> Self {
         Self {
             up: now,
-            after: now.truth,
+            after: [now.truth; 2],
             ..Self::default()
         }
     }
@@ -114,7 +114,7 @@ impl Pace {
         for count in [&mut self.most, &mut self.sure] {
             count.trip = count.trip.saturating_sub(count.unread);
         }
-        self.after = now.truth;
+        self.after = [now.truth; 2];
     }
 
     pub(super) fn asks(&mut self, now: Moment, nonce: [u8; 16]) {
@@ -125,9 +125,13 @@ impl Pace {
 
     pub(super) fn hears_answer(&mut self, now: Moment, nonce: [u8; 16]) {
         if let Some((asked, _)) = self.asked.take_if(|(_, asked)| *asked == nonce) {
-            self.most.hears_answer(now.truth);
+            // Who woke since may have asked anew, before it read this.
+            if self.missed <= asked {
+                self.most.hears_answer(now.truth);
+                self.after[0] = asked;
+            }
             self.sure.hears_answer(now.mono);
-            self.after = asked;
+            self.after[1] = asked;
         }
     }
 
@@ -169,8 +173,8 @@ impl Pace {
         let low = earlier(now.truth, self.most.under_way(now.truth));
         let high = earlier(now.truth, self.sure.under_way(now.mono));
         Said {
-            low: self.after.max(low),
-            high: self.after.max(high).max(written),
+            low: self.after[0].max(low),
+            high: self.after[1].max(high).max(written),
         }
     }
 }

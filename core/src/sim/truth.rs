@@ -48,9 +48,10 @@ pub(super) struct Life {
 /// One run of a station.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Run {
+    pub(super) station: usize,
     /// What it admitted, in its order.
     pub(super) admitted: Vec<(u32, Instant)>,
-    known: Vec<bool>,
+    pub(super) known: Vec<bool>,
     pub(super) draining: bool,
 }
 

@@ -299,3 +299,27 @@ fn a_conflict_that_is_not_told_of_yet_is_not_committed() {
         "it was told of"
     );
 }
+
+#[test]
+fn what_is_late_and_waits_in_the_stream_is_not_committed() {
+    let mut world = World::new(1);
+    let stream = committing(&mut world);
+    world.event(0, 1);
+    world.event(0, 3);
+    world.time(1000);
+    let first = take(&mut world, stream);
+    let third = take(&mut world, stream);
+    assert_eq!((first.seq(), third.seq()), (1, 3));
+    world.event(0, 2);
+    let refused = world.client.commit(stream, &third);
+    assert_eq!(
+        refused,
+        Err(Misuse::NotCommittable),
+        "2 waits, and 3 was handed out"
+    );
+    let second = take(&mut world, stream);
+    assert!(second.late());
+    let bytes = world.client.commit(stream, &second).expect("the last one");
+    let kept = Positions::decode(&bytes).expect("its own bytes");
+    assert_eq!(kept.lanes()[0].seq, 3);
+}

@@ -8,6 +8,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::commits::Done;
+use super::windows::PATIENCE;
 use super::{Findings, Index, Sorted, named};
 use crate::code::GapReason;
 use crate::inbound::episode::LONGEST;
@@ -85,7 +86,7 @@ impl World {
                 let at = (at.as_micros() / 1000) as i64;
                 windows.iter().any(|(from, to)| (*from..=*to).contains(&at))
             });
-            if skipped || conflict || inside {
+            if skipped || conflict || inside || self.is_undecided(sub, holds) {
                 continue;
             }
             let (key, topic, epoch) = numbering;
@@ -133,6 +134,21 @@ impl World {
                 format!("q{sub} superseded {told}, in a mode in which nothing is")
             });
         }
+    }
+
+    /// Whether it is owed by stations an earlier run had read from alone, which have not taken this one yet and are waited for.
+    fn is_undecided(&self, sub: usize, holds: &[(usize, Instant)]) -> bool {
+        let this = &self.subs[sub];
+        let all = &self.truth.holds;
+        let waits = |(hold, _): &(usize, Instant)| {
+            let station = |run: usize| self.truth.runs[run].station;
+            let mut own = all.iter().filter(|own| own.wire == this.wire);
+            all[*hold].wire != this.wire
+                && !own.any(|own| {
+                    own.accepted.is_some() && station(own.run) == station(all[*hold].run)
+                })
+        };
+        self.net.truth() <= this.born.saturating_add(PATIENCE) && holds.iter().all(waits)
     }
 
     /// Whether no other publication has its numbers.

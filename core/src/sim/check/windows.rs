@@ -37,7 +37,7 @@ impl Sorted<'_> {
 /// Milliseconds lost by counting in whole ones.
 const ROUNDING: i64 = 3;
 /// How long a mesh is waited for that has not come back.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 impl World {
     pub(super) fn check_windows(&self, sub: usize, sorted: &Sorted<'_>, found: &mut Findings) {
@@ -173,7 +173,15 @@ impl World {
         known
             .iter()
             .any(|known| self.means(sub, at, from, known.low, known.high.min(before)))
-            || (self.is_stepped(sub) && self.means(sub, at, from, first, before))
+            || (self.is_stepped(sub) && self.means(sub, at, from, self.behind(sub, first), before))
+    }
+
+    /// A wall that was set forward looks like a sleep: a moment may be taken for one that lies so far back.
+    fn behind(&self, sub: usize, moment: Instant) -> Instant {
+        let host = self.truth.lives[self.subs[sub].life].host;
+        let forward = self.net.hosts[host].clock.stepped_on();
+        let micros = u64::try_from(forward.as_micros()).unwrap_or(u64::MAX);
+        Instant::from_micros(moment.as_micros().saturating_sub(micros))
     }
 
     pub(super) fn is_stepped(&self, sub: usize) -> bool {
