@@ -201,7 +201,7 @@ fn a_station_that_went_is_dialled_again_with_growing_waits_up_to_thirty_seconds(
         assert_eq!(dials, 1);
         waits.push(mute.now.mono.saturating_since(began));
         mute.client
-            .handle_dial_failed(mute.now, StationRef(0))
+            .handle_dial_failed(mute.now, StationRef(0), "refused")
             .expect("it was dialled");
     }
     let (shortest, longest) = (Duration::from_millis(250), Duration::from_secs(30));

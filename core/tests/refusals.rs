@@ -28,11 +28,11 @@ fn a_node_takes_no_link_it_did_not_dial() {
     for event in [up(None), up(Some(1))] {
         assert_eq!(client.handle_link(at(0), event), Err(Misuse::NotDialled));
     }
-    let failed = client.handle_dial_failed(at(0), StationRef(1));
+    let failed = client.handle_dial_failed(at(0), StationRef(1), "refused");
     assert_eq!(failed, Err(Misuse::NotDialled));
     let far = Far::answer(&mut client, at(0), signer(2), StationRef(0));
     // It is up: nothing is being dialled any more.
-    let failed = client.handle_dial_failed(at(0), StationRef(0));
+    let failed = client.handle_dial_failed(at(0), StationRef(0), "refused");
     assert_eq!(failed, Err(Misuse::NotDialled));
     assert_eq!(
         client.handle_link(at(0), up(Some(0))),
@@ -237,7 +237,8 @@ fn a_dial_that_ends_after_the_client_was_closed_comes_to_nothing() {
         .handle_link(at(1), up(Some(0)))
         .expect("it was dialled");
     assert_eq!(common::closed(&mut client), [(link, CloseReason::Normal)]);
-    assert_eq!(client.handle_dial_failed(at(1), StationRef(1)), Ok(()));
+    let failed = client.handle_dial_failed(at(1), StationRef(1), "refused");
+    assert_eq!(failed, Ok(()));
     common::move_to(&mut client, at(100_000));
     assert_eq!(common::closed(&mut client), [], "and no dial");
 }

@@ -42,6 +42,8 @@ pub(super) struct Dialled {
     pub(super) links: u64,
     pub(super) last_end: Option<CloseReason>,
     pub(super) last_error: Option<LinkError>,
+    /// Why the last attempt failed, until one does not.
+    pub(super) dial_failure: Option<&'static str>,
 }
 
 impl Dialled {
@@ -57,6 +59,7 @@ impl Dialled {
             links: 0,
             last_end: None,
             last_error: None,
+            dial_failure: None,
         }
     }
 }
@@ -161,18 +164,25 @@ impl Client {
         self.timers.insert((at, Timer::Dial(station)));
     }
 
-    /// Dialling that station did not come to a connection.
+    /// Dialling that station did not come to a connection. `reason` is a text of the driver's or its transport's, for the report and
+    /// [`LinkStatus::dial_failure`](super::LinkStatus::dial_failure).
     ///
     /// # Errors
     /// [`Misuse::NotDialled`].
-    pub fn handle_dial_failed(&mut self, now: Now, station: StationRef) -> Result<(), Misuse> {
+    pub fn handle_dial_failed(
+        &mut self,
+        now: Now,
+        station: StationRef,
+        reason: &'static str,
+    ) -> Result<(), Misuse> {
         let now = self.at(now);
-        let dialled = self.stations.get(usize::from(station.0));
-        if !dialled.is_some_and(|dialled| dialled.dialling) {
+        let dialled = self.stations.get_mut(usize::from(station.0));
+        let Some(dialled) = dialled.filter(|dialled| dialled.dialling) else {
             return Err(Misuse::NotDialled);
-        }
+        };
+        dialled.dial_failure = Some(reason);
         self.counts.dials_failed += 1;
-        self.report(DiagnosticCode::ConnectFailed, Some(station), "");
+        self.report(DiagnosticCode::ConnectFailed, Some(station), reason);
         self.dial_later(now, station, false);
         Ok(())
     }
@@ -221,6 +231,7 @@ impl Client {
             marks: VecDeque::new(),
         });
         dialled.dialling = false;
+        dialled.dial_failure = None;
         dialled.link = Some(id);
         self.arm_link(id);
         self.raise(id);

@@ -73,6 +73,8 @@ pub struct LinkStatus {
     pub last_end: Option<CloseReason>,
     /// The fine reason, when this side found one.
     pub last_error: Option<LinkError>,
+    /// Why the last attempt to reach it failed, as the driver said it; `None` once one did not.
+    pub dial_failure: Option<&'static str>,
 }
 
 /// A node at one moment.
@@ -184,6 +186,7 @@ impl Client {
                 links: dialled.links,
                 last_end: dialled.last_end,
                 last_error: dialled.last_error,
+                dial_failure: dialled.dial_failure,
             }
         });
         ClientStatus {

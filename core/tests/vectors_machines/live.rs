@@ -133,7 +133,9 @@ impl Dialler {
         });
         let mut reason = CloseReason::Io;
         if lived == 0 && !away {
-            let told = self.client.handle_dial_failed(self.now, self.station);
+            let told = self
+                .client
+                .handle_dial_failed(self.now, self.station, "refused");
             return told.expect("it was asked for");
         }
         let mut far = Far::answering(&mut self.client, self.now, fake_signer(2), self.station);

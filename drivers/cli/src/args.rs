@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure, print};
 use crate::human;
 
 /// Where a station listens and is looked for when nothing else is said.
-pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:7400";
+pub(crate) const DEFAULT_LISTEN: &str = "tcp://127.0.0.1:7400";
 
 /// Publish and subscribe with a notice for everything that may be missing.
 #[derive(Debug, Parser)]
@@ -63,7 +63,13 @@ pub(crate) enum Command {
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
     /// Start two stations, a publisher and a subscriber here, and measure them together
-    Pair(LoadArgs),
+    Pair {
+        /// Over TLS instead of plain loopback TCP
+        #[arg(long)]
+        tls: bool,
+        #[command(flatten)]
+        load: LoadArgs,
+    },
     /// Publish at full speed, for a `bench sub` elsewhere
     Pub {
         #[command(flatten)]
@@ -97,11 +103,11 @@ pub(crate) struct LoadArgs {
 /// What every node needs.
 #[derive(Debug, Args)]
 pub(crate) struct NodeArgs {
-    /// A station: tcp://HOST:PORT, or tcp://NODEID@HOST:PORT to accept no other one there; repeatable
+    /// A station: tls://NODEID@HOST:PORT as it prints it, or on this host tcp://HOST:PORT; repeatable
     #[arg(
         long = "station",
         value_name = "ADDRESS",
-        default_value = "tcp://127.0.0.1:7400"
+        default_value = DEFAULT_LISTEN
     )]
     pub(crate) stations: Vec<String>,
     /// The key to be known by; without it a new one for this run
@@ -120,8 +126,8 @@ pub(crate) struct NodeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StationArgs {
-    /// The loopback address to listen on; port 0 takes a free one
-    #[arg(long, value_name = "HOST:PORT", default_value = DEFAULT_LISTEN)]
+    /// Where to listen: tls://HOST:PORT, or on this host alone tcp://HOST:PORT; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_LISTEN)]
     pub(crate) listen: String,
     /// The key to be known by; without it a new one for this run
     #[arg(long, value_name = "FILE")]

@@ -29,7 +29,7 @@ type Load = (u64, u64, u64, String);
 /// Runs `tidings bench`.
 pub(crate) async fn run(command: BenchCommand) -> Result<Exit, Failure> {
     match command {
-        BenchCommand::Pair(load) => pair(&load).await,
+        BenchCommand::Pair { tls, load } => pair(&load, tls).await,
         BenchCommand::Pub { load, node: args } => {
             let node = node::start(&args, true)?;
             node::connected(&node, &args).await?;
@@ -59,8 +59,8 @@ pub(crate) async fn run(command: BenchCommand) -> Result<Exit, Failure> {
     }
 }
 
-async fn pair(load: &LoadArgs) -> Result<Exit, Failure> {
-    let stations = [station().await?, station().await?];
+async fn pair(load: &LoadArgs, tls: bool) -> Result<Exit, Failure> {
+    let stations = [station(tls).await?, station(tls).await?];
     let args = NodeArgs {
         stations: stations.iter().map(StationServer::address).collect(),
         key: None,
@@ -90,9 +90,10 @@ async fn pair(load: &LoadArgs) -> Result<Exit, Failure> {
     Ok(ledger.exit().max(told.exit()))
 }
 
-async fn station() -> Result<StationServer, Failure> {
+async fn station(tls: bool) -> Result<StationServer, Failure> {
+    let scheme = if tls { "tls" } else { "tcp" };
     let builder = StationServer::builder(keyfile::throwaway()?)
-        .listen("127.0.0.1:0")
+        .listen(&format!("{scheme}://127.0.0.1:0"))
         .map_err(|error| Failure::usage(format!("cannot listen: {error}. try again")))?;
     let started = builder.start().await;
     started.map_err(|error| node::start_failure(&error))

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use tidings::{ClientLimits, RealmId, StationLimits};
-use tidings_tokio::{Node, NodeBuilder, StartError, WaitError};
+use tidings_tokio::{Node, NodeBuilder, StartError, TlsFault, WaitError};
 
 use crate::args::NodeArgs;
 use crate::exit::{Exit, Failure, say};
@@ -75,15 +75,10 @@ pub(crate) fn start(args: &NodeArgs, publishes: bool) -> Result<Node, Failure> {
 pub(crate) fn start_failure(error: &StartError) -> Failure {
     match error {
         StartError::PortInUse { address } => Failure::usage(format!(
-            "cannot listen on {address}: the port is in use. try --listen {}:0",
-            if address.is_ipv6() {
-                "[::1]".to_owned()
-            } else {
-                address.ip().to_string()
-            }
+            "cannot listen on {address}: the port is in use. name another one with --listen; 0 takes any"
         )),
         StartError::Bind { address, kind } => Failure::usage(format!(
-            "cannot listen on {address}: {kind}. try --listen 127.0.0.1:0"
+            "cannot listen on {address}: {kind}. try --listen tcp://127.0.0.1:0"
         )),
         other => Failure::usage(format!("cannot start: {other}")),
     }
@@ -97,12 +92,15 @@ pub(crate) async fn connected(node: &Node, args: &NodeArgs) -> Result<(), Failur
         Err(WaitError::TimedOut { .. }) => {
             return Err(Failure::new(
                 Exit::NoStation,
-                format!(
-                    "cannot reach {}: nothing answered within {}. start one with {} station",
-                    addresses(&args.stations),
-                    human::span(args.wait),
-                    human::program()
-                ),
+                match why_not(node) {
+                    Some(why) => format!("cannot reach {}: {why}", addresses(&args.stations)),
+                    None => format!(
+                        "cannot reach {}: nothing answered within {}. start one with {} station",
+                        addresses(&args.stations),
+                        human::span(args.wait),
+                        human::program()
+                    ),
+                },
             ));
         }
         Err(other) => {
@@ -120,6 +118,22 @@ pub(crate) async fn connected(node: &Node, args: &NodeArgs) -> Result<(), Failur
         say(format_args!("connected to {reached} of {all} stations"));
     }
     Ok(())
+}
+
+/// Why the first station that answered was not taken, and what to do.
+fn why_not(node: &Node) -> Option<String> {
+    let links = node.status().links;
+    let reason = links.iter().find_map(|link| {
+        let fault = link.dial_failure.and_then(TlsFault::from_text)?;
+        (fault != TlsFault::Io).then_some(fault)
+    })?;
+    let next = match reason {
+        TlsFault::WrongStation => "compare the node id with the one it prints when it starts",
+        TlsFault::NotTls => "write tcp:// if it listens so, on this host",
+        TlsFault::Refused => "see what it says when it ends",
+        _ => "check the address",
+    };
+    Some(format!("{reason}. {next}"))
 }
 
 fn addresses(stations: &[String]) -> String {

@@ -30,16 +30,16 @@ pub(crate) async fn run(args: StationArgs) -> Result<Exit, Failure> {
         .start()
         .await
         .map_err(|error| start_failure(&error))?;
-    let address = format!("tcp://{}@{}", station.id(), station.local_addr());
+    let address = address(&station);
     let program = human::program();
     keyfile::introduce(station.id(), args.key.as_deref());
     // Whoever started it may stop reading; the station serves on.
     print(&format!(
-        "station {}\nlistening on tcp://{}\nCtrl-C ends it. in other terminals:\n\n  \
+        "station {}\nlistening on {}\nCtrl-C ends it. in other terminals:\n\n  \
          {program} sub 'demo/**' --from open --station {address}\n\n  \
          date | {program} pub demo/hello --station {address}\n\n",
         station.id(),
-        station.local_addr(),
+        station.address().replace(&format!("{}@", station.id()), ""),
     ))?;
     Told::listen().wait().await;
     say("closing");
@@ -47,6 +47,29 @@ pub(crate) async fn run(args: StationArgs) -> Result<Exit, Failure> {
     station.drain().await;
     say(totals);
     Ok(Exit::Done)
+}
+
+/// The address others name. A station that listens everywhere does not know under which they reach it.
+fn address(station: &StationServer) -> String {
+    let at = station.local_addr();
+    let address = station.address();
+    match at.ip().is_unspecified() {
+        true => address.replace(&at.to_string(), &format!("HOST:{}", at.port())),
+        false => address,
+    }
+}
+
+/// What came to no secure channel, and why.
+fn turned_away(station: &StationServer) -> String {
+    let faults = station.tls_faults();
+    let each: Vec<String> = faults
+        .iter()
+        .map(|(fault, times)| format!("{} {}", count(times), fault.text()))
+        .collect();
+    match each.is_empty() {
+        true => String::new(),
+        false => format!("; turned away {}", each.join(", ")),
+    }
 }
 
 fn totals(station: &StationServer) -> String {
@@ -60,7 +83,7 @@ fn totals(station: &StationServer) -> String {
     };
     let faults: u64 = status.faults.iter().map(|(_, number)| number).sum();
     format!(
-        "admitted {}, events {}, skipped {}, passed over {}; links {}, subscriptions {}, topics {}",
+        "admitted {}, events {}, skipped {}, passed over {}; links {}, subscriptions {}, topics {}{}",
         count(counted("admitted")),
         count(counted("events")),
         count(counted("skipped")),
@@ -68,5 +91,6 @@ fn totals(station: &StationServer) -> String {
         count(status.links.len() as u64),
         count(status.subscriptions as u64),
         count(status.topics as u64),
+        turned_away(station),
     )
 }

@@ -257,7 +257,7 @@ fn a_station_that_was_killed_and_started_again_is_one_gap() {
     station.process.0.kill().unwrap();
     station.process.0.wait().unwrap();
     std::thread::sleep(Duration::from_secs(1));
-    let again = Station::start_at(&at, &["--key", key]);
+    let again = Station::start_at(&format!("tcp://{at}"), &["--key", key]);
     assert_eq!(again.address, station.address);
     publisher.wait(Duration::from_secs(120));
     let heard = reader.end(all - 1);

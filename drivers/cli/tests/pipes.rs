@@ -257,6 +257,35 @@ fn a_pinned_station_is_not_replaced_by_another() {
 }
 
 #[test]
+fn lines_go_over_tls_to_the_station_that_is_named_and_to_no_other() {
+    let key = folder("tls").join("key");
+    let key = key.to_str().unwrap();
+    let id = run(&["keygen", key]).stdout;
+    let id = String::from_utf8(id).unwrap();
+    let station = Station::start_at("tls://127.0.0.1:0", &["--key", key]);
+    let named = format!("tls://{}@", id.trim());
+    assert!(station.address.starts_with(&named), "{}", station.address);
+    let (mut reader, out) = subscribe(&[&station], &["--count", "2"]);
+    let (code, said) = publish(&[&station], &[], b"one\ntwo\n");
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(reader.process.wait(LONG), 0);
+    assert_eq!(std::fs::read_to_string(out).unwrap(), "one\ntwo\n");
+    let (_, at) = station.address.rsplit_once('@').unwrap();
+    let wrong = format!("tls://{}@{at}", "ab".repeat(32));
+    let output = run(&["pub", "demo/x", "--station", &wrong, "--wait", "2s"]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(
+        said.contains("another key than the one that was named. compare the node id"),
+        "{said}"
+    );
+    // In plain it is not there at all.
+    let plain = format!("tcp://{at}");
+    let output = run(&["pub", "demo/x", "--station", &plain, "--wait", "500ms"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+}
+
+#[test]
 fn only_wanted_publishers_are_shown() {
     let station = Station::start(&[]);
     let key = folder("wanted").join("key");

@@ -85,7 +85,12 @@ fn bad_addresses_are_one_line() {
     sub("tcp://127.0.0.1:70000", "65535");
     sub("tcp://abc@127.0.0.1:7400", "64 hex digits");
     sub("tcp://192.0.2.1:7400", "loopback");
-    refused(&["station", "--listen", "0.0.0.0:7400"], "loopback");
+    sub("tls://192.0.2.1:7400", "the station prints its own");
+    sub("tls://abc@192.0.2.1:7400", "64 hex digits");
+    refused(
+        &["station", "--listen", "tcp://0.0.0.0:7400"],
+        "write tls:// there",
+    );
     refused(&["station", "--listen", "127.0.0.1"], "port");
 }
 
@@ -104,7 +109,9 @@ fn a_port_in_use_is_one_line() {
     let said = stderr(&output);
     assert_eq!(
         said,
-        format!("cannot listen on {listen}: the port is in use. try --listen 127.0.0.1:0\n")
+        format!(
+            "cannot listen on {listen}: the port is in use. name another one with --listen; 0 takes any\n"
+        )
     );
 }
 

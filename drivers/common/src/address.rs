@@ -1,22 +1,34 @@
 //! Addresses as people write them.
 //!
 //! Decides: which addresses plain TCP may use: loopback alone, because nothing on the wire is
-//! encrypted and an unpinned station is anybody. Leaves to others: connecting. Believes: no clock.
-//! Bounded by: one resolution per address, when it is named; what it gave is what is used.
+//! encrypted and an unpinned station is anybody; and that TLS names the station's key. Leaves to
+//! others: connecting. Believes: no clock. Bounded by: one resolution per address, when it is named;
+//! what it gave is what is used.
 
 use core::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use tidings::NodeId;
 
-/// A station's address: `tcp://HOST:PORT`, or `tcp://NODE_ID@HOST:PORT` to accept no other station
-/// there.
+/// A station's address: `tls://NODE_ID@HOST:PORT`; on this host also `tcp://HOST:PORT`, or
+/// `tcp://NODE_ID@HOST:PORT` to accept no other station there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StationAddress {
-    /// Loopback addresses, in the order to try them. Never empty.
+    /// Addresses in the order to try them, for plain TCP loopback alone. Never empty.
     pub sockets: Vec<SocketAddr>,
-    /// The station expected there.
+    /// The station expected there; always there with TLS.
     pub pin: Option<NodeId>,
+    /// Whether TLS is spoken there.
+    pub secure: bool,
+}
+
+/// What a station is to listen on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListenAddress {
+    /// The address, for plain TCP one of loopback.
+    pub socket: SocketAddr,
+    /// Whether TLS is spoken there.
+    pub secure: bool,
 }
 
 /// What is wrong with an address.
@@ -30,6 +42,11 @@ pub enum AddressError {
     },
     /// The port is not a number from 0 to 65,535.
     BadPort {
+        /// The address as given.
+        address: String,
+    },
+    /// TLS is for one station, known by its key, and none is named.
+    MissingNodeId {
         /// The address as given.
         address: String,
     },
@@ -67,30 +84,32 @@ impl fmt::Display for AddressError {
             Self::BadPort { address } => {
                 write!(
                     f,
-                    "bad port in {address}: a number from 0 to 65535; write tcp://127.0.0.1:7400"
+                    "bad port in {address}: a number from 0 to 65535 stands after the last colon"
                 )
             }
+            Self::MissingNodeId { address } => write!(
+                f,
+                "no node id in {address}: tls is for one station, known by its key; write tls://NODE_ID@HOST:PORT; \
+                 the station prints its own when it starts"
+            ),
             Self::MissingPort { address } => {
-                write!(
-                    f,
-                    "no port in {address}: add one; write tcp://127.0.0.1:7400"
-                )
+                write!(f, "no port in {address}: add one, such as :7400")
             }
             Self::NotLoopback { address, resolved } => write!(
                 f,
                 "{address} is {resolved}, which is not this host: plain TCP is neither encrypted nor bound to the station's key, \
-                 so it is for loopback alone; use 127.0.0.1, or bring the station here with a tunnel"
+                 so it is for loopback alone; write tls:// there, and tls://NODE_ID@HOST:PORT where it is dialled"
             ),
             Self::UnknownHost { address } => {
                 write!(
                     f,
-                    "unknown host in {address}: its name does not resolve; use 127.0.0.1"
+                    "unknown host in {address}: its name does not resolve here; check it, or write its number"
                 )
             }
             Self::UnknownScheme { address } => {
                 write!(
                     f,
-                    "unknown scheme in {address}: only tcp:// is known; write tcp://127.0.0.1:7400"
+                    "unknown scheme in {address}: write tls://NODE_ID@HOST:PORT, or tcp://127.0.0.1:7400 on this host"
                 )
             }
         }
@@ -106,10 +125,13 @@ impl StationAddress {
     /// [`AddressError`] says what is wrong and what to write instead.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let address = || text.to_owned();
-        let Some(rest) = text.strip_prefix("tcp://") else {
-            return Err(AddressError::UnknownScheme { address: address() });
+        let (secure, rest) = match text.split_once("://") {
+            Some(("tcp", rest)) => (false, rest),
+            Some(("tls", rest)) => (true, rest),
+            _ => return Err(AddressError::UnknownScheme { address: address() }),
         };
         let (pin, host_port) = match rest.rsplit_once('@') {
+            None if secure => return Err(AddressError::MissingNodeId { address: address() }),
             None => (None, rest),
             Some((id, rest)) => match id.parse() {
                 Ok(id) => (Some(id), rest),
@@ -117,36 +139,39 @@ impl StationAddress {
             },
         };
         Ok(Self {
-            sockets: loopback(text, host_port)?,
+            sockets: resolve(text, host_port, secure)?,
             pin,
+            secure,
         })
     }
 }
 
-/// Reads what a station is to listen on: `HOST:PORT`, with or without `tcp://`.
-///
-/// # Errors
-/// [`AddressError`] says what is wrong and what to write instead.
-pub fn listen(text: &str) -> Result<SocketAddr, AddressError> {
-    let host_port = match text.split_once("://") {
-        None => text,
-        Some(("tcp", rest)) => rest,
-        Some(_) => {
-            return Err(AddressError::UnknownScheme {
-                address: text.to_owned(),
-            });
+impl ListenAddress {
+    /// Reads and resolves `text`: `tls://HOST:PORT`, which is what `HOST:PORT` means, or `tcp://HOST:PORT`.
+    ///
+    /// # Errors
+    /// [`AddressError`] says what is wrong and what to write instead.
+    pub fn parse(text: &str) -> Result<Self, AddressError> {
+        let address = || text.to_owned();
+        let (secure, host_port) = match text.split_once("://") {
+            Some(("tcp", rest)) => (false, rest),
+            Some(("tls", rest)) => (true, rest),
+            None => (true, text),
+            Some(_) => return Err(AddressError::UnknownScheme { address: address() }),
+        };
+        let sockets = resolve(text, host_port, secure)?;
+        match sockets.first() {
+            Some(socket) => Ok(Self {
+                socket: *socket,
+                secure,
+            }),
+            None => Err(AddressError::UnknownHost { address: address() }),
         }
-    };
-    let sockets = loopback(text, host_port)?;
-    sockets
-        .first()
-        .copied()
-        .ok_or_else(|| AddressError::UnknownHost {
-            address: text.to_owned(),
-        })
+    }
 }
 
-fn loopback(text: &str, host_port: &str) -> Result<Vec<SocketAddr>, AddressError> {
+/// The addresses of a host; where there is no TLS, only those of this host.
+fn resolve(text: &str, host_port: &str, secure: bool) -> Result<Vec<SocketAddr>, AddressError> {
     let address = || text.to_owned();
     let host_port = host_port.strip_suffix('/').unwrap_or(host_port);
     // The last colon of `[::1]` belongs to the address.
@@ -178,7 +203,7 @@ fn loopback(text: &str, host_port: &str) -> Result<Vec<SocketAddr>, AddressError
     // One address elsewhere is enough: a name must not lead out on a bad day.
     match sockets
         .iter()
-        .find(|socket| !socket.ip().to_canonical().is_loopback())
+        .find(|socket| !secure && !socket.ip().to_canonical().is_loopback())
     {
         Some(away) => Err(AddressError::NotLoopback {
             address: address(),
@@ -203,14 +228,11 @@ mod tests {
         assert_eq!(four.pin, None);
         let six = StationAddress::parse("tcp://[::1]:7400/").unwrap();
         assert_eq!(six.sockets, ["[::1]:7400".parse().unwrap()]);
-        assert_eq!(
-            listen("127.0.0.1:0").unwrap(),
-            "127.0.0.1:0".parse().unwrap()
-        );
-        assert_eq!(
-            listen("tcp://127.0.0.1:0").unwrap(),
-            "127.0.0.1:0".parse().unwrap()
-        );
+        for text in ["127.0.0.1:0", "tcp://127.0.0.1:0", "tls://127.0.0.1:0"] {
+            let listen = ListenAddress::parse(text).unwrap();
+            assert_eq!(listen.socket, "127.0.0.1:0".parse().unwrap());
+            assert_eq!(listen.secure, !text.starts_with("tcp"));
+        }
     }
 
     #[test]
@@ -255,9 +277,29 @@ mod tests {
             AddressError::UnknownHost { .. }
         ));
         assert!(matches!(
-            listen("udp://127.0.0.1:1"),
+            ListenAddress::parse("udp://127.0.0.1:1"),
             Err(AddressError::UnknownScheme { .. })
         ));
+    }
+
+    #[test]
+    fn tls_goes_anywhere_and_names_its_station() {
+        let id = NodeId::new([7; 32]);
+        let away = StationAddress::parse(&format!("tls://{id}@192.0.2.1:7400")).unwrap();
+        assert_eq!(away.sockets, ["192.0.2.1:7400".parse().unwrap()]);
+        assert_eq!((away.pin, away.secure), (Some(id), true));
+        for text in ["tls://192.0.2.1:7400", "tls://127.0.0.1:7400"] {
+            assert!(matches!(refused(text), AddressError::MissingNodeId { .. }));
+        }
+        assert!(matches!(
+            refused("tls://12@192.0.2.1:7400"),
+            AddressError::BadNodeId { .. }
+        ));
+        assert!(matches!(
+            ListenAddress::parse("tcp://0.0.0.0:7400"),
+            Err(AddressError::NotLoopback { .. })
+        ));
+        assert!(ListenAddress::parse("tls://0.0.0.0:7400").is_ok());
     }
 
     #[test]
@@ -285,6 +327,7 @@ mod tests {
             "tcp://a@127.0.0.1:1",
             "tcp://127.0.0.1",
             "tcp://192.0.2.1:1",
+            "tls://192.0.2.1:1",
         ] {
             let said = refused(text).to_string();
             assert!(

@@ -8,6 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use tidings::ConfigError;
+use tidings_tls::ConfigFault;
 
 use crate::EpochFileError;
 
@@ -40,6 +41,8 @@ pub enum StartError {
         /// Which address.
         address: SocketAddr,
     },
+    /// The key cannot be used for TLS: it says why.
+    Tls(ConfigFault),
 }
 
 impl fmt::Display for StartError {
@@ -66,6 +69,7 @@ impl fmt::Display for StartError {
                 f,
                 "{address} is in use: another process listens there; stop it, or choose another port (0 takes any)"
             ),
+            Self::Tls(fault) => fault.fmt(f),
         }
     }
 }
@@ -81,6 +85,12 @@ impl From<ConfigError> for StartError {
 impl From<EpochFileError> for StartError {
     fn from(error: EpochFileError) -> Self {
         Self::EpochFile(error)
+    }
+}
+
+impl From<ConfigFault> for StartError {
+    fn from(fault: ConfigFault) -> Self {
+        Self::Tls(fault)
     }
 }
 

@@ -14,7 +14,7 @@ mod error;
 pub mod patience;
 mod random;
 
-pub use address::{AddressError, StationAddress, listen};
+pub use address::{AddressError, ListenAddress, StationAddress};
 pub use clock::Clock;
 pub use counters::IoCounters;
 pub use epoch::{EpochFile, EpochFileError};

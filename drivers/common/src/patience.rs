@@ -7,6 +7,9 @@ use std::time::Duration;
 /// How long one address may take to connect.
 pub const CONNECT: Duration = Duration::from_secs(10);
 
+/// How long the handshake of TLS may take on either side; that of the link above has 30 s of its own.
+pub const SECURE: Duration = Duration::from_secs(10);
+
 /// How long closing a node or a station waits for goodbyes to be written and answered.
 pub const CLOSE: Duration = Duration::from_secs(2);
 

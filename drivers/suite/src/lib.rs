@@ -9,6 +9,7 @@
 
 mod cases;
 mod kit;
+mod wire;
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -31,6 +32,9 @@ pub trait Driver: Sized + 'static {
     type Subscription;
     /// Why something did not start. Its text is for people.
     type Error: Debug + ToString;
+
+    /// Whether the links of its stations and nodes are secure.
+    const SECURE: bool;
 
     /// A driver of its own for one case.
     fn new() -> Self;

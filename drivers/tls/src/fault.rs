@@ -132,17 +132,15 @@ impl fmt::Display for TlsFault {
             Self::BadKeyForm => "the other side's key is not a well-formed ed25519 key",
             Self::HandshakeTimeout => "the tls handshake took too long",
             Self::Io => "the connection ended before the tls handshake was over",
-            Self::NoRawKey => "the other side shows no raw public key: it is no tidings node",
-            Self::NotTls => "what answers there does not speak tls: is it meant for tcp://?",
+            Self::NoRawKey => "the other side shows no raw public key, so it is no tidings node",
+            Self::NotTls => "what answers there does not speak tls",
             Self::ProofInvalid => "the other side does not hold the key it shows",
             Self::Protocol => "the other side breaks the rules of tls",
-            Self::Refused => "the other side refused this one: see its log",
+            Self::Refused => "the other side refused this one",
             Self::SignerFailed => "this side's signer could not sign",
             Self::UnsupportedVersion => "the two sides have no version or cipher of tls in common",
             Self::WrongAlpn => "the other side does not speak tidings/1",
-            Self::WrongStation => {
-                "the station there has another key than the one that was named: compare the id it prints when it starts"
-            }
+            Self::WrongStation => "the station there has another key than the one that was named",
         })
     }
 }

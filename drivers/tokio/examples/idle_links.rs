@@ -38,7 +38,7 @@ fn resident() -> Result<u64, Error> {
 #[tokio::main]
 async fn serve(links: &str) -> Result<(), Error> {
     let station = StationServer::builder(SecretKey::from_seed([1; 32]));
-    let station = station.listen("127.0.0.1:0")?.start().await?;
+    let station = station.listen("tcp://127.0.0.1:0")?.start().await?;
     let before = resident()?;
     let mut child = Command::new(std::env::current_exe()?)
         .args([&station.local_addr().to_string(), links])

@@ -15,16 +15,15 @@ use std::time::Duration;
 
 use tidings::code::CloseReason;
 use tidings::pump::Machine;
-use tidings::{
-    Action, Binding, Instant, LinkEvent, LinkId, Misuse, Now, Outcome, Ready, StationRef, Turn,
-};
+use tidings::{Action, Instant, LinkEvent, LinkId, Misuse, Now, Outcome, Ready, StationRef, Turn};
 use tidings_common::{Clock, IoCounters, patience};
-use tokio::net::TcpStream;
+use tidings_tls::TlsFaults;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant as TokioInstant;
 
 use crate::link;
+use crate::wire::Connected;
 
 /// A deadline that was missed by so much was missed because the process was stopped.
 const STALLED: Duration = Duration::from_secs(1);
@@ -119,6 +118,8 @@ pub(crate) struct State<H> {
     paused: BTreeSet<LinkId>,
     /// Whether a listener's socket is still open.
     pub(crate) listening: bool,
+    /// Connections that came to no secure channel, by reason.
+    pub(crate) tls_faults: TlsFaults,
     /// What the timer's sleep was set for.
     armed: Option<Instant>,
 }
@@ -199,6 +200,7 @@ impl<H: Host> Engine<H> {
                 links: BTreeMap::new(),
                 paused: BTreeSet::new(),
                 listening: false,
+                tls_faults: TlsFaults::default(),
                 armed: None,
             }),
             clock,
@@ -272,20 +274,20 @@ impl<H: Host> Engine<H> {
     /// Makes a connected socket a link, with a task of its own.
     pub(crate) fn attach(
         self: &Arc<Self>,
-        stream: TcpStream,
+        connected: Connected,
         dialled: Option<StationRef>,
     ) -> Result<(), Misuse> {
-        // Frames are gathered here already; waiting for more in the kernel only adds delay.
-        stream.set_nodelay(true).ok();
+        let Connected {
+            wire,
+            binding,
+            early,
+        } = connected;
         let wake = Arc::new(Notify::new());
         let link = self.with(|state, now| {
             if state.life != Life::Running {
                 return Err(Misuse::DeadHandle);
             }
-            let up = LinkEvent::Up {
-                dialled,
-                binding: Binding::Local,
-            };
+            let up = LinkEvent::Up { dialled, binding };
             let link = state.host.machine().handle_link(now, up)?;
             let entry = Entry {
                 wake: Arc::clone(&wake),
@@ -299,7 +301,7 @@ impl<H: Host> Engine<H> {
             link,
             reason: CloseReason::Io,
         };
-        self.runtime.spawn(link::run(seat, stream, wake));
+        self.runtime.spawn(link::run(seat, wire, early, wake));
         Ok(())
     }
 

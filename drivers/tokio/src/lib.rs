@@ -1,4 +1,4 @@
-//! The tokio driver of tidings: nodes and stations over loopback TCP.
+//! The tokio driver of tidings: nodes and stations over TLS 1.3, or over TCP on one host.
 //!
 //! Decides: when sockets, clocks and randomness are used. Leaves to others: every rule of tidings,
 //! which is the core's. Believes: the operating system's clocks (`tidings_common::Clock`). Bounded by: the
@@ -21,6 +21,7 @@ mod publisher;
 mod server;
 mod subscription;
 mod verify;
+mod wire;
 
 pub use node::{Node, NodeBuilder};
 pub use publish::{PUBLISH_PATIENCE, Pending};
@@ -30,3 +31,4 @@ pub use subscription::Subscription;
 pub use tidings_common::{
     AddressError, EpochFile, EpochFileError, IoCounters, StartError, WaitError,
 };
+pub use tidings_tls::{TlsFault, TlsFaults};

@@ -7,26 +7,22 @@
 //! A blocked write does not stop reading, and a paused reader does not stop writing.
 
 use std::future::pending;
-use std::io::{ErrorKind, IoSlice};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BufMut;
+use bytes::BytesMut;
 use tidings::Intake;
 use tidings::code::CloseReason;
 use tidings::pump::{LinkIo, Machine};
 use tidings_common::{IoCounters, patience};
-use tokio::io::{AsyncWriteExt, Interest};
-use tokio::net::TcpStream;
+use tidings_tls::TlsFault;
+use tokio::io::Interest;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::engine::{Host, Life, Seat};
-
-/// Bytes of one read: what a host may have to take on before it can say that it is busy.
-pub(crate) const MOST_READ: usize = 64 * 1024;
-/// Slices in one write.
-const SLICES: usize = 128;
+pub(crate) use crate::wire::MOST_READ;
+use crate::wire::{Wire, not_now};
 
 /// What the machine said to one look.
 struct Look {
@@ -39,7 +35,7 @@ struct Look {
 
 struct Task<H: Host> {
     /// Closed before the seat is given up: whoever waits for that finds the socket gone.
-    stream: TcpStream,
+    wire: Wire,
     seat: Seat<H>,
     io: LinkIo,
     /// Bytes written since the machine last heard of it.
@@ -68,15 +64,17 @@ struct Task<H: Host> {
     counters: IoCounters,
 }
 
-/// Runs a link until its end.
-pub(crate) async fn run<H: Host>(seat: Seat<H>, stream: TcpStream, wake: Arc<Notify>) {
-    let io = LinkIo::new(seat.link);
+/// Runs a link until its end. `early` is what came before it was one.
+pub(crate) async fn run<H: Host>(seat: Seat<H>, wire: Wire, early: BytesMut, wake: Arc<Notify>) {
+    let mut io = LinkIo::new(seat.link);
+    let fresh = !early.is_empty();
+    *io.input() = early;
     let mut task = Task {
-        stream,
+        wire,
         seat,
         io,
         wrote: 0,
-        fresh: false,
+        fresh,
         intake: Intake::Open,
         held: false,
         deaf: false,
@@ -169,9 +167,11 @@ impl<H: Host> Task<H> {
             if self.ended {
                 return true;
             }
-            if !look.pending && !self.shut {
-                self.shut = true;
-                return self.stream.shutdown().await.is_err();
+            if !look.pending && !self.shut && (self.mute || !self.wire.owes()) {
+                match self.wire.close().await {
+                    Ok(shut) => self.shut = shut,
+                    Err(_) => return true,
+                }
             }
             return false;
         }
@@ -191,18 +191,19 @@ impl<H: Host> Task<H> {
             return false;
         }
         self.io.reserve();
-        match self
-            .stream
-            .try_read_buf(&mut self.io.input().limit(MOST_READ))
-        {
-            Ok(0) => self.ended = true,
-            Ok(bytes) => {
-                self.counters.reads += 1;
-                self.counters.bytes_read += bytes as u64;
+        let before = self.io.input().len();
+        match self.wire.try_read(self.io.input()) {
+            Ok(came) => {
+                self.ended = came.ended;
+                self.counters.reads += u64::from(came.bytes > 0);
+                self.counters.bytes_read += came.bytes as u64;
+                if let Some(fault) = came.fault {
+                    self.seat.reason = reason(fault);
+                }
                 if discard {
                     self.io.input().clear();
                 } else {
-                    self.fresh = true;
+                    self.fresh |= self.io.input().len() > before;
                 }
             }
             Err(error) if not_now(error.kind()) => {
@@ -220,21 +221,16 @@ impl<H: Host> Task<H> {
 
     /// Writes once. True when something went.
     fn write(&mut self, look: &Look) -> bool {
-        if !look.pending || self.write_at.is_some_and(|at| Instant::now() < at) {
+        if !self.writes(look) || self.write_at.is_some_and(|at| Instant::now() < at) {
             return false;
         }
-        let mut chunks = [&[][..]; SLICES];
-        let count = self.io.chunks(&mut chunks);
-        let slices = chunks.map(IoSlice::new);
-        let slices = slices.get(..count).unwrap_or_default();
-        let offered: usize = slices.iter().map(|slice| slice.len()).sum();
-        match self.stream.try_write_vectored(slices) {
-            Ok(bytes) if bytes > 0 => {
-                self.wrote = bytes;
+        match self.wire.try_write(&self.io) {
+            Ok(went) if went.bytes > 0 => {
+                self.wrote += went.link;
                 self.write_at = None;
                 self.counters.writes += 1;
-                self.counters.bytes_written += bytes as u64;
-                self.counters.partial_writes += u64::from(bytes < offered);
+                self.counters.bytes_written += went.bytes as u64;
+                self.counters.partial_writes += u64::from(went.partial);
             }
             Err(error) if not_now(error.kind()) => return false,
             // The other side is gone, but what it said before may still be here to read.
@@ -247,6 +243,11 @@ impl<H: Host> Task<H> {
         true
     }
 
+    /// There is something to write: the machine's, or TLS's own.
+    fn writes(&self, look: &Look) -> bool {
+        look.pending || (!self.mute && self.wire.owes())
+    }
+
     /// Waits for the socket, the engine or a deadline.
     async fn wait(&mut self, look: &Look, wake: &Notify) {
         let discard = self.deaf || self.closing.is_some();
@@ -254,7 +255,7 @@ impl<H: Host> Task<H> {
         let delayed = self
             .write_at
             .filter(|at| look.pending && Instant::now() < *at);
-        let interest = match (reads, look.pending && delayed.is_none()) {
+        let interest = match (reads, self.writes(look) && delayed.is_none()) {
             (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
             (true, false) => Some(Interest::READABLE),
             (false, true) => Some(Interest::WRITABLE),
@@ -264,7 +265,7 @@ impl<H: Host> Task<H> {
         let until = [self.close_at, delayed, later].into_iter().flatten().min();
         let ready = async {
             match interest {
-                Some(interest) => self.stream.ready(interest).await,
+                Some(interest) => self.wire.ready(interest).await,
                 None => pending().await,
             }
         };
@@ -290,6 +291,10 @@ impl<H: Host> Task<H> {
     }
 }
 
-fn not_now(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted)
+/// What the machine is told of a channel that cannot go on.
+fn reason(fault: TlsFault) -> CloseReason {
+    match fault {
+        TlsFault::Refused | TlsFault::NoRawKey | TlsFault::BadKeyForm => CloseReason::Refused,
+        _ => CloseReason::ProtocolError,
+    }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use tidings::{
     Outcome, Question, Ready, Refused, StationRef, Subscribe, SubscriptionId, Ticket, Verification,
 };
 use tidings_common::{Clock, StationAddress, patience};
+use tidings_tls::{NodeKey, Tls, TlsFault};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -26,6 +28,7 @@ use tokio::task::AbortHandle;
 
 use crate::engine::{After, Engine, Host, Life, Tuning};
 use crate::verify::{self, Pool};
+use crate::wire::{Connected, Wire};
 use crate::{AddressError, EpochFile, IoCounters, StartError, Subscription, WaitError};
 
 /// What a node adds to its client.
@@ -41,7 +44,9 @@ pub(crate) struct NodeHost {
     pub(crate) blocked: bool,
     /// Who checks signatures, where the core does not.
     pool: Option<Pool>,
-    targets: Vec<Vec<SocketAddr>>,
+    targets: Vec<StationAddress>,
+    /// Where one of them is reached with it.
+    tls: Option<Tls>,
     dials: BTreeMap<StationRef, AbortHandle>,
     closed: bool,
     /// Threads that are ending, until somebody waits for them.
@@ -143,27 +148,61 @@ impl Host for NodeHost {
 
 /// Connects to one station and reports how it went.
 async fn dial(engine: Arc<Engine<NodeHost>>, station: StationRef) {
-    let targets = engine
-        .lock()
-        .host
-        .targets
-        .get(usize::from(station.0))
-        .cloned()
-        .unwrap_or_default();
-    for target in targets {
-        let connecting = connect(target, engine.tuning);
-        if let Ok(Ok(stream)) = tokio::time::timeout(patience::CONNECT, connecting).await {
-            engine.lock().host.dials.remove(&station);
-            if engine.attach(stream, Some(station)).is_ok() {
-                return;
+    let (target, tls) = {
+        let host = &engine.lock().host;
+        (
+            host.targets.get(usize::from(station.0)).cloned(),
+            host.tls.clone(),
+        )
+    };
+    let mut failure = "";
+    if let Some(target) = target {
+        for socket in &target.sockets {
+            match reach(*socket, &target, tls.as_ref(), engine.tuning).await {
+                Ok(connected) => {
+                    engine.lock().host.dials.remove(&station);
+                    if engine.attach(connected, Some(station)).is_ok() {
+                        return;
+                    }
+                    break;
+                }
+                Err(reason) => failure = reason,
             }
-            break;
         }
     }
     engine.with(|state, now| {
         state.host.dials.remove(&station);
-        state.host.client.handle_dial_failed(now, station).ok();
+        let client = &mut state.host.client;
+        client.handle_dial_failed(now, station, failure).ok();
     });
+}
+
+/// One attempt at one address, or in a word why it failed.
+async fn reach(
+    socket: SocketAddr,
+    target: &StationAddress,
+    tls: Option<&Tls>,
+    tuning: Tuning,
+) -> Result<Connected, &'static str> {
+    let connecting = tokio::time::timeout(patience::CONNECT, connect(socket, tuning));
+    let stream = match connecting.await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => {
+            return Err(match error.kind() {
+                ErrorKind::ConnectionRefused => "connection_refused",
+                ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => "unreachable",
+                ErrorKind::TimedOut => "connect_timeout",
+                _ => TlsFault::Io.text(),
+            });
+        }
+        Err(_) => return Err("connect_timeout"),
+    };
+    let (Some(tls), Some(pin), true) = (tls, target.pin, target.secure) else {
+        return Ok(Wire::plain(stream));
+    };
+    let session = tls.dial(pin).map_err(TlsFault::text)?;
+    let secured = Wire::secure(stream, session).await;
+    secured.map_err(TlsFault::text)
 }
 
 async fn connect(target: SocketAddr, tuning: Tuning) -> std::io::Result<TcpStream> {
@@ -184,17 +223,20 @@ async fn connect(target: SocketAddr, tuning: Tuning) -> std::io::Result<TcpStrea
 #[must_use = "nothing runs before `start`"]
 pub struct NodeBuilder {
     config: ClientConfig,
+    key: NodeKey,
     limits: ClientLimits,
     verify_threads: Option<usize>,
     epoch_file: Option<PathBuf>,
-    targets: Vec<Vec<SocketAddr>>,
+    targets: Vec<StationAddress>,
     tuning: Tuning,
 }
 
 impl NodeBuilder {
     fn new(signer: impl Signer + 'static) -> Self {
+        let key = NodeKey::new(signer);
         Self {
-            config: ClientConfig::new(signer).allow_local(true),
+            config: ClientConfig::new(key.clone()),
+            key,
             limits: ClientLimits::default(),
             verify_threads: None,
             epoch_file: None,
@@ -203,17 +245,18 @@ impl NodeBuilder {
         }
     }
 
-    /// A station to connect to: `tcp://HOST:PORT`, or `tcp://NODE_ID@HOST:PORT` to accept that
-    /// station alone. May be called again for more stations, up to `ClientLimits::links`. A host's
-    /// name is looked up now, which blocks; numbers do not.
+    /// A station to connect to: `tls://NODE_ID@HOST:PORT`, which is that station and no other; on
+    /// this host also `tcp://HOST:PORT` or `tcp://NODE_ID@HOST:PORT`, which is not encrypted. May be
+    /// called again for more stations, up to `ClientLimits::links`. A host's name is looked up now,
+    /// which blocks; numbers do not.
     ///
     /// # Errors
     /// [`AddressError`] says what is wrong and what to write instead. Plain TCP is for loopback
     /// alone.
     pub fn station(mut self, address: &str) -> Result<Self, AddressError> {
-        let StationAddress { sockets, pin } = StationAddress::parse(address)?;
-        self.targets.push(sockets);
-        self.config = self.config.station(pin);
+        let target = StationAddress::parse(address)?;
+        self.config = self.config.station(target.pin);
+        self.targets.push(target);
         Ok(self)
     }
 
@@ -298,7 +341,11 @@ impl NodeBuilder {
             true => Verification::Asked,
             false => Verification::Here,
         };
-        let mut config = self.config.verification(verification).limits(self.limits);
+        let secure = self.targets.iter().any(|target| target.secure);
+        let tls = secure.then(|| Tls::new(&self.key)).transpose()?;
+        let local = self.targets.iter().any(|target| !target.secure);
+        let mut config = self.config.allow_local(local);
+        config = config.verification(verification).limits(self.limits);
         let epochs = self.epoch_file.map(EpochFile::open).transpose()?;
         if let Some(epochs) = &epochs {
             config = config.last_epoch(epochs.kept()).keep_epochs(true);
@@ -315,6 +362,7 @@ impl NodeBuilder {
             blocked: false,
             pool,
             targets: self.targets,
+            tls,
             dials: BTreeMap::new(),
             closed: false,
             threads: Vec::new(),

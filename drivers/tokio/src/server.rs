@@ -15,15 +15,20 @@ use tidings::{
     Action, MemoryReport, NodeId, Now, Publish, RealmId, Refused, Station, StationConfig,
     StationLimits, StationStatus,
 };
-use tidings_common::{Clock, patience};
-use tokio::net::{TcpListener, TcpSocket};
+use tidings_common::{Clock, ListenAddress, patience};
+use tidings_tls::{NodeKey, Tls, TlsFaults};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 
 use crate::engine::{After, Engine, Host, Tuning};
+use crate::wire::Wire;
 use crate::{AddressError, IoCounters, StartError};
 
 /// Connections the operating system keeps until they are accepted.
 const BACKLOG: u32 = 1024;
+/// Handshakes of TLS under way at a time. One more connection is dropped before anything is signed for it.
+const HANDSHAKES: usize = 1024;
 
 #[derive(Debug)]
 struct StationHost {
@@ -53,27 +58,30 @@ impl Host for StationHost {
 #[must_use = "nothing runs before `start`"]
 pub struct StationServerBuilder {
     config: StationConfig,
-    listen: Option<SocketAddr>,
+    key: NodeKey,
+    listen: Option<ListenAddress>,
     tuning: Tuning,
 }
 
 impl StationServerBuilder {
     fn new(signer: impl Signer + 'static) -> Self {
+        let key = NodeKey::new(signer);
         Self {
-            config: StationConfig::new(signer).allow_local(true),
+            config: StationConfig::new(key.clone()),
+            key,
             listen: None,
             tuning: Tuning::default(),
         }
     }
 
-    /// Where to listen: `127.0.0.1:7400`, or port 0 for any that is free. Called again, the last
-    /// one counts.
+    /// Where to listen: `tls://0.0.0.0:7400`, which is what `0.0.0.0:7400` means, or on this host alone
+    /// `tcp://127.0.0.1:7400`. Port 0 takes any that is free. Called again, the last one counts.
     ///
     /// # Errors
     /// [`AddressError`] says what is wrong and what to write instead. Plain TCP is for loopback
     /// alone.
     pub fn listen(mut self, at: &str) -> Result<Self, AddressError> {
-        self.listen = Some(tidings_common::listen(at)?);
+        self.listen = Some(ListenAddress::parse(at)?);
         Ok(self)
     }
 
@@ -132,8 +140,10 @@ impl StationServerBuilder {
     )]
     pub async fn start(self) -> Result<StationServer, StartError> {
         let runtime = Handle::try_current().map_err(|_| StartError::NoRuntime)?;
-        let address = self.listen.ok_or(StartError::NotListening)?;
-        let config = self.config.build()?;
+        let listen = self.listen.ok_or(StartError::NotListening)?;
+        let address = listen.socket;
+        let tls = listen.secure.then(|| Tls::new(&self.key)).transpose()?;
+        let config = self.config.allow_local(!listen.secure).build()?;
         let listener = bind(address, self.tuning).map_err(|error| match error.kind() {
             ErrorKind::AddrInUse => StartError::PortInUse { address },
             kind => StartError::Bind { address, kind },
@@ -148,11 +158,12 @@ impl StationServerBuilder {
         let seat = Listening {
             engine: Arc::clone(&engine),
         };
-        engine.runtime.spawn(accept(seat, listener));
+        engine.runtime.spawn(accept(seat, listener, tls));
         Ok(StationServer {
             engine,
             id,
             address,
+            secure: listen.secure,
         })
     }
 }
@@ -188,12 +199,24 @@ impl Drop for Listening {
 }
 
 /// The listener's task.
-async fn accept(seat: Listening, listener: TcpListener) {
+async fn accept(seat: Listening, listener: TcpListener, tls: Option<Tls>) {
     let engine = Arc::clone(&seat.engine);
+    let mut shaking = JoinSet::new();
     let accepting = async {
         loop {
-            let refused = match listener.accept().await {
-                Ok((stream, _)) => engine.attach(stream, None).is_err(),
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                Some(_) = shaking.join_next() => continue,
+            };
+            let refused = match accepted {
+                Ok((stream, _)) => match &tls {
+                    None => engine.attach(Wire::plain(stream), None).is_err(),
+                    Some(_) if shaking.len() >= HANDSHAKES => true,
+                    Some(tls) => {
+                        shaking.spawn(shake(Arc::clone(&engine), stream, tls.clone()));
+                        false
+                    }
+                },
                 Err(error) => {
                     // A connection that went away by itself is nobody's trouble; anything else
                     // needs a moment to pass.
@@ -211,7 +234,23 @@ async fn accept(seat: Listening, listener: TcpListener) {
         () = accepting => {}
     }
     drop(listener);
+    shaking.shutdown().await;
     drop(seat);
+}
+
+/// Makes an accepted connection a link once its secure channel is there.
+async fn shake(engine: Arc<Engine<StationHost>>, stream: TcpStream, tls: Tls) {
+    let secured = match tls.answer() {
+        Ok(session) => Wire::secure(stream, session).await,
+        Err(fault) => Err(fault),
+    };
+    match secured {
+        Ok(connected) => {
+            let refused = engine.attach(connected, None).is_err();
+            engine.lock().io.refused_connections += u64::from(refused);
+        }
+        Err(fault) => engine.lock().tls_faults.count(fault),
+    }
 }
 
 /// A running station. When it is dropped it says goodbye and closes by itself, as far as the
@@ -220,6 +259,7 @@ pub struct StationServer {
     engine: Arc<Engine<StationHost>>,
     id: NodeId,
     address: SocketAddr,
+    secure: bool,
 }
 
 impl StationServer {
@@ -245,7 +285,8 @@ impl StationServer {
 
     /// Its address as [`crate::NodeBuilder::station`] takes it, its identity pinned.
     pub fn address(&self) -> String {
-        format!("tcp://{}@{}", self.id, self.address)
+        let scheme = if self.secure { "tls" } else { "tcp" };
+        format!("{scheme}://{}@{}", self.id, self.address)
     }
 
     /// What it does now and has done so far.
@@ -261,6 +302,11 @@ impl StationServer {
     /// What its sockets did so far.
     pub fn io(&self) -> IoCounters {
         self.engine.lock().io
+    }
+
+    /// Connections that came to no secure channel so far, by reason.
+    pub fn tls_faults(&self) -> TlsFaults {
+        self.engine.lock().tls_faults
     }
 
     /// Publishes a fact of the station itself, under its own identity, and answers how many

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{fact, node, number, numbered, open, realm, station, subscribe, up};
+use common::{PATIENCE, fact, node, number, numbered, open, realm, station, subscribe, up};
 use tidings::{ClientLimits, OnFull, Outcome, Publish, Refusal, StationLimits};
 
 #[tokio::test]
@@ -61,7 +61,9 @@ async fn long_frames_of_many_links_are_read_in_turn_and_all_arrive() {
 async fn a_paused_reader_loses_nothing_of_50_000_facts() {
     const FACTS: u64 = 50_000;
     let station = station().start().await.unwrap();
-    let (reader, writer) = (up(node(2, &station)).await, up(node(3, &station)).await);
+    // On a busy machine a thread that checks signatures may itself wait for a quarter of a second.
+    let patient = node(2, &station).order_timeout(PATIENCE);
+    let (reader, writer) = (up(patient).await, up(node(3, &station)).await);
     let slow = open("pressure/pause")
         .on_full(OnFull::Pause)
         .queue_capacity(32);

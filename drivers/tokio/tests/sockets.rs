@@ -83,7 +83,7 @@ async fn a_blocked_write_does_not_stop_reading() {
 async fn copies_that_race_over_a_slowed_station_are_one_fact() {
     let fast = station().start().await.unwrap();
     let slow = tidings_tokio::StationServer::builder(key(9))
-        .listen("127.0.0.1:0")
+        .listen("tcp://127.0.0.1:0")
         .unwrap()
         .delay_writes(Duration::from_millis(15));
     let slow = slow.start().await.unwrap();

@@ -2,4 +2,4 @@
 
 mod driver;
 
-tidings_suite::suite!(driver::Tokio);
+tidings_suite::suite!(driver::On<false>);

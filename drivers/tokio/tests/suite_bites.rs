@@ -5,11 +5,12 @@ mod driver;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use driver::Tokio;
 use tidings::crypto::SecretKey;
 use tidings::{Item, Outcome, Publish, Refusal, Subscribe};
 use tidings_suite::Driver;
 use tidings_tokio::{Node, StationServer, Subscription};
+
+type Tokio = driver::On<false>;
 
 /// What a planted bug does to the items of a stream.
 const DUPLICATES: u8 = 0;
@@ -37,6 +38,7 @@ fn copy(item: &Item) -> Option<Item> {
 }
 
 impl<const BUG: u8> Driver for Broken<BUG> {
+    const SECURE: bool = Tokio::SECURE;
     type Station = StationServer;
     type Node = Node;
     type Subscription = Bent;

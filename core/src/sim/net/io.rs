@@ -121,7 +121,7 @@ impl Net {
         };
         let Some(accepted) = accepted else {
             // A client that was started anew did not ask for it.
-            let _forgotten = client.handle_dial_failed(here, station);
+            let _forgotten = client.handle_dial_failed(here, station, "refused");
             return;
         };
         let Ok(dialled) = client.handle_link(here, up(Some(station))) else {

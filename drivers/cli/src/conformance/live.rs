@@ -157,7 +157,8 @@ impl Dialler {
     fn live(&mut self, lived: u64, away: bool) -> Result<(), Broken> {
         let now = now_at(self.at_ms);
         if lived == 0 && !away {
-            let told_of = self.side.machine.handle_dial_failed(now, self.station);
+            let machine = &mut self.side.machine;
+            let told_of = machine.handle_dial_failed(now, self.station, "refused");
             return told_of.map_err(told);
         }
         let mut other = self.begin()?;

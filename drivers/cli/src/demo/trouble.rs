@@ -50,7 +50,7 @@ pub(super) async fn station(
     slowed_by: Duration,
 ) -> Result<StationServer, Failure> {
     let builder = StationServer::builder(key)
-        .listen(listen)
+        .listen(&format!("tcp://{listen}"))
         .map_err(|error| broken(&error))?;
     let builder = builder.probe_every(PROBE).delay_writes(slowed_by);
     builder.start().await.map_err(|error| broken(&error))

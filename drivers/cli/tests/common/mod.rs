@@ -81,7 +81,7 @@ pub(crate) struct Station {
 
 impl Station {
     pub(crate) fn start(args: &[&str]) -> Self {
-        Self::start_at("127.0.0.1:0", args)
+        Self::start_at("tcp://127.0.0.1:0", args)
     }
 
     pub(crate) fn start_at(listen: &str, args: &[&str]) -> Self {

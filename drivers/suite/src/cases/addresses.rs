@@ -17,6 +17,8 @@ pub fn a_bad_address_is_refused<D: Driver>(driver: &D) {
         "tcp://192.0.2.1:7400",
         "tcp://0.0.0.0:7400",
         "tcp://[2001:db8::1]:7400",
+        "tls://127.0.0.1:7400",
+        "tls://beef@127.0.0.1:7400",
     ];
     for address in bad {
         match driver.start_node(key(1), &[address.to_owned()]) {

@@ -3,7 +3,6 @@
 //! Decides: what is demanded. Leaves to others: how a driver does it. Believes: the host's monotonic clock, in seconds. Bounded by: the
 //! kit's patience.
 
-use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -13,39 +12,45 @@ use tidings::link::{Binding, Link, LinkSettings, Step};
 use tidings::wire::{Frame, Phase, Position, ResumeOutcome, Role, Split, Subscribed, next_frame};
 use tidings::{Notice, Now, RunId, WallMs};
 
+use bytes::Buf;
+
 use crate::Driver;
-use crate::kit::{Kit, PATIENCE, host, id, key, open};
+use crate::kit::{self, Kit, PATIENCE, host, id, key, open};
+use crate::wire::Wire;
 
 /// Short, and long enough for a busy machine to shake hands in between.
 const EVERY: Duration = Duration::from_secs(2);
 
 /// One end of a link made by hand, on a socket of its own. It does what it is told and nothing more.
 struct Peer {
-    stream: TcpStream,
+    wire: Wire,
     link: Link,
     key: SecretKey,
-    input: Vec<u8>,
 }
 
 impl Peer {
-    fn new(stream: TcpStream, role: Role, key: SecretKey) -> Self {
+    fn new<D: Driver>(stream: TcpStream, role: Role, key: u8) -> Self {
         stream
             .set_read_timeout(Some(PATIENCE))
             .expect("a timeout can be set");
+        let (wire, binding) = match D::SECURE {
+            true => Wire::secure(stream, role, key),
+            false => (Wire::plain(stream), Binding::Local),
+        };
+        let key = kit::key(key);
         let settings = LinkSettings {
             allow_local: true,
             ..LinkSettings::new(Profile::ED25519, key.public_key(), role)
         };
         let start = Self::now().mono;
         let link = match role {
-            Role::Station => Link::accept(start, settings, Binding::Local, [7; 32]),
-            _ => Link::dial(start, settings, None, Binding::Local, [8; 32]),
+            Role::Station => Link::accept(start, settings, binding, [7; 32]),
+            _ => Link::dial(start, settings, None, binding, [8; 32]),
         };
         Self {
-            stream,
+            wire,
             link: link.expect("local links are allowed"),
             key,
-            input: Vec::new(),
         }
     }
 
@@ -56,25 +61,22 @@ impl Peer {
     /// The next body, or `None` when the other side closed.
     fn read(&mut self) -> Option<Vec<u8>> {
         loop {
-            if let Ok(Split::Frame { body, taken }) = next_frame(&self.input, 1 << 20) {
+            if let Ok(Split::Frame { body, taken }) = next_frame(&self.wire.input, 1 << 20) {
                 let body = body.to_vec();
-                self.input.drain(..taken);
+                self.wire.input.advance(taken);
                 return Some(body);
             }
-            let mut bytes = [0; 4096];
-            match self.stream.read(&mut bytes) {
-                Ok(0) => return None,
-                Ok(count) => self.input.extend_from_slice(&bytes[..count]),
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
-                Err(error) => panic!("the other side writes or closes in time: {error}"),
+            if self.wire.ended {
+                return None;
             }
+            self.wire.read();
         }
     }
 
     fn say(&mut self) {
         let mut out = Vec::new();
         while self.link.poll_transmit(&mut out) {}
-        self.stream.write_all(&out).expect("written");
+        self.wire.write(&out);
     }
 
     fn shake_hands(&mut self) {
@@ -107,7 +109,7 @@ impl Peer {
             });
             let mut out = Vec::new();
             subscribed.encode_framed(&mut out);
-            return self.stream.write_all(&out).expect("written");
+            return self.wire.write(&out);
         }
     }
 }
@@ -118,7 +120,8 @@ pub fn a_station_that_stops_answering_is_left_and_dialled_again<D: Driver>(drive
     let kit = Kit::new(driver);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let at = listener.local_addr().expect("it has an address");
-    let address = format!("tcp://{}@{at}", id(1));
+    let scheme = if D::SECURE { "tls" } else { "tcp" };
+    let address = format!("{scheme}://{}@{at}", id(1));
     let node = driver
         .start_probing_node(key(2), &[address], EVERY)
         .expect("a node starts");
@@ -126,7 +129,7 @@ pub fn a_station_that_stops_answering_is_left_and_dialled_again<D: Driver>(drive
         .subscribe(&node, open("stopped/station"))
         .expect("subscribed");
     let (stream, _) = listener.accept().expect("the node dials");
-    let mut peer = Peer::new(stream, Role::Station, key(1));
+    let mut peer = Peer::new::<D>(stream, Role::Station, 1);
     peer.shake_hands();
     peer.accept_subscription();
     assert!(driver.carried(&mut facts, 1, PATIENCE), "it is accepted");
@@ -147,7 +150,7 @@ pub fn a_station_that_stops_answering_is_left_and_dialled_again<D: Driver>(drive
     }
     assert_eq!(goodbye, Some(CloseReason::LivenessLost));
     let (stream, _) = listener.accept().expect("the node dials again");
-    let mut peer = Peer::new(stream, Role::Station, key(1));
+    let mut peer = Peer::new::<D>(stream, Role::Station, 1);
     peer.shake_hands();
     peer.accept_subscription();
     assert!(driver.carried(&mut facts, 1, PATIENCE), "it is accepted");
@@ -160,7 +163,7 @@ pub fn a_node_of_which_one_half_is_gone_is_left_by_its_station<D: Driver>(driver
         .expect("a station starts on a free port");
     let at = host(&driver.station_address(&station));
     let stream = TcpStream::connect(at).expect("the station accepts");
-    let mut peer = Peer::new(stream, Role::Node, key(2));
+    let mut peer = Peer::new::<D>(stream, Role::Node, 2);
     peer.shake_hands();
     let since = Instant::now();
     let (mut asked, mut answered, mut goodbye) = (0, 0, None);
@@ -171,7 +174,7 @@ pub fn a_node_of_which_one_half_is_gone_is_left_by_its_station<D: Driver>(driver
                 // Its own probe is answered, which does not help it.
                 let mut out = Vec::new();
                 Frame::Ping(&[asked; 16]).encode_framed(&mut out);
-                peer.stream.write_all(&out).expect("written");
+                peer.wire.write(&out);
             }
             Ok(Frame::Pong(_)) => answered += 1,
             Ok(Frame::Goodbye(said)) => goodbye = Some(said.reason),

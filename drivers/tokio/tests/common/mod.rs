@@ -19,7 +19,7 @@ pub(crate) fn realm() -> RealmId {
 
 pub(crate) fn station() -> StationServerBuilder {
     StationServer::builder(key(1))
-        .listen("127.0.0.1:0")
+        .listen("tcp://127.0.0.1:0")
         .unwrap()
 }
 

@@ -5,14 +5,23 @@ use std::time::Duration;
 use tidings::crypto::SecretKey;
 use tidings::{Item, Outcome, Publish, Refusal, Subscribe};
 use tidings_suite::Driver;
-use tidings_tokio::{Node, StationServer, Subscription};
+use tidings_tokio::{AddressError, Node, StationServer, StationServerBuilder, Subscription};
 use tokio::runtime::Runtime;
 
-pub(crate) struct Tokio {
+/// The driver, with secure links or plain ones.
+pub(crate) struct On<const SECURE: bool> {
     runtime: Runtime,
 }
 
-impl Driver for Tokio {
+impl<const SECURE: bool> On<SECURE> {
+    fn builder(key: SecretKey, at: &str) -> Result<StationServerBuilder, AddressError> {
+        let scheme = if SECURE { "tls" } else { "tcp" };
+        StationServer::builder(key).listen(&format!("{scheme}://{at}"))
+    }
+}
+
+impl<const SECURE: bool> Driver for On<SECURE> {
+    const SECURE: bool = SECURE;
     type Station = StationServer;
     type Node = Node;
     type Subscription = Subscription;
@@ -26,7 +35,7 @@ impl Driver for Tokio {
     }
 
     fn start_station(&self, key: SecretKey, at: &str) -> Result<StationServer, Self::Error> {
-        let builder = StationServer::builder(key).listen(at)?;
+        let builder = Self::builder(key, at)?;
         Ok(self.runtime.block_on(builder.start())?)
     }
 
@@ -36,7 +45,7 @@ impl Driver for Tokio {
         at: &str,
         every: Duration,
     ) -> Result<StationServer, Self::Error> {
-        let builder = StationServer::builder(key).listen(at)?.probe_every(every);
+        let builder = Self::builder(key, at)?.probe_every(every);
         Ok(self.runtime.block_on(builder.start())?)
     }
 

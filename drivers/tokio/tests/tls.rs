@@ -1,0 +1,232 @@
+//! Secure links: who is let in, and what a listener on the way sees.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::{PATIENCE, fact, key, open, realm, subscribe, up};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme};
+use tidings::{LinkState, Publish};
+use tidings_tokio::{Node, StationServer, TlsFault};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+async fn station() -> StationServer {
+    let builder = StationServer::builder(key(1)).listen("tls://127.0.0.1:0");
+    builder.unwrap().start().await.unwrap()
+}
+
+fn node(part: u8, address: &str) -> tidings_tokio::NodeBuilder {
+    Node::builder(key(part)).station(address).unwrap()
+}
+
+/// Waits until the node says why it does not come through.
+async fn failure(node: &Node) -> &'static str {
+    for _ in 0..1000 {
+        let status = node.status();
+        if let Some(reason) = status.links[0].dial_failure {
+            return reason;
+        }
+        assert_ne!(status.links[0].state, LinkState::Up);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("no failure in time: {:?}", node.status());
+}
+
+/// Waits until the station has counted a fault.
+async fn counted(station: &StationServer, fault: TlsFault) {
+    for _ in 0..1000 {
+        if station.tls_faults().of(fault) > 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("{fault:?} in time, not {:?}", station.tls_faults());
+}
+
+/// Takes any key, as an attacker would.
+#[derive(Debug)]
+struct Anything;
+
+impl ServerCertVerifier for Anything {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+/// A client without a key of its own; it reads until the station closes.
+async fn keyless(at: std::net::SocketAddr, alpn: &'static [u8]) {
+    let attempt = move || {
+        let provider: CryptoProvider = aws_lc_rs::default_provider();
+        let mut config = ClientConfig::builder_with_provider(Arc::new(provider))
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Anything))
+            .with_no_client_auth();
+        config.alpn_protocols = vec![alpn.to_vec()];
+        let name = ServerName::from(at.ip());
+        let mut connection = ClientConnection::new(Arc::new(config), name).unwrap();
+        let mut socket = std::net::TcpStream::connect(at).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut stream = rustls::Stream::new(&mut connection, &mut socket);
+        stream.write_all(b"let me in").ok();
+        let refused = stream.read(&mut [0; 16]);
+        assert!(!matches!(refused, Ok(1..)), "{refused:?}");
+    };
+    tokio::task::spawn_blocking(attempt).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_wrong_pin_ends_the_attempt_and_says_so() {
+    let station = station().await;
+    let wrong = format!("tls://{}@{}", key(9).node_id(), station.local_addr());
+    let node = node(2, &wrong).start().unwrap();
+    assert_eq!(failure(&node).await, TlsFault::WrongStation.text());
+    // The station hears no more than that it was not taken.
+    counted(&station, TlsFault::Refused).await;
+    assert!(station.status().links.is_empty());
+    node.close().await;
+    station.close().await;
+}
+
+#[tokio::test]
+async fn a_peer_without_a_raw_key_is_turned_away() {
+    let station = station().await;
+    keyless(station.local_addr(), b"tidings/1").await;
+    counted(&station, TlsFault::NoRawKey).await;
+    assert!(station.status().links.is_empty());
+    station.close().await;
+}
+
+#[tokio::test]
+async fn another_protocol_is_turned_away() {
+    let station = station().await;
+    keyless(station.local_addr(), b"h2").await;
+    counted(&station, TlsFault::WrongAlpn).await;
+    assert!(station.status().links.is_empty());
+    station.close().await;
+}
+
+#[tokio::test]
+async fn what_speaks_no_tls_is_said_on_both_sides() {
+    let secure = station().await;
+    let plain = StationServer::builder(key(3)).listen("tcp://127.0.0.1:0");
+    let plain = plain.unwrap().start().await.unwrap();
+    let mistaken = format!("tls://{}@{}", plain.id(), plain.local_addr());
+    let node = node(2, &mistaken).start().unwrap();
+    assert_eq!(failure(&node).await, TlsFault::NotTls.text());
+    let mut socket = TcpStream::connect(secure.local_addr()).await.unwrap();
+    socket.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+    socket.read_to_end(&mut Vec::new()).await.ok();
+    counted(&secure, TlsFault::NotTls).await;
+    // A connection that only comes and goes is no handshake either.
+    drop(TcpStream::connect(secure.local_addr()).await.unwrap());
+    counted(&secure, TlsFault::Io).await;
+}
+
+#[tokio::test]
+async fn closing_does_not_wait_for_handshakes_that_never_end() {
+    let station = station().await;
+    let silent = TcpStream::connect(station.local_addr()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let closing = tokio::time::timeout(Duration::from_secs(1), station.kill());
+    closing.await.expect("nothing is waited for");
+    let mut silent = silent;
+    let end = silent.read(&mut [0; 16]).await;
+    assert!(!matches!(end, Ok(1..)), "{end:?}");
+}
+
+/// Forwards one connection and keeps all that passes.
+async fn recorder(to: std::net::SocketAddr) -> (std::net::SocketAddr, Arc<Mutex<Vec<u8>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let tape = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&tape);
+    tokio::spawn(async move {
+        let (near, _) = listener.accept().await.unwrap();
+        let far = TcpStream::connect(to).await.unwrap();
+        let ((near_in, near_out), (far_in, far_out)) = (near.into_split(), far.into_split());
+        for (mut from, mut to) in [(near_in, far_out), (far_in, near_out)] {
+            let kept = Arc::clone(&kept);
+            tokio::spawn(async move {
+                let mut buffer = vec![0; 16 * 1024];
+                while let Ok(count @ 1..) = from.read(&mut buffer).await {
+                    kept.lock().unwrap().extend_from_slice(&buffer[..count]);
+                    to.write_all(&buffer[..count]).await.unwrap();
+                }
+            });
+        }
+    });
+    (at, tape)
+}
+
+#[tokio::test]
+async fn a_recorded_link_shows_neither_payload_nor_topic_nor_who_it_was() {
+    const TOPIC: &str = "quite/secret/topic";
+    const PAYLOAD: &str = "nobody is to read this";
+    let said = |tape: &[u8], secret: &[u8]| tape.windows(secret.len()).any(|part| part == secret);
+    for scheme in ["tls", "tcp"] {
+        let builder = StationServer::builder(key(1)).listen(&format!("{scheme}://127.0.0.1:0"));
+        let station = builder.unwrap().start().await.unwrap();
+        let (at, tape) = recorder(station.local_addr()).await;
+        let through = format!("{scheme}://{}@{at}", station.id());
+        let node = up(node(2, &through)).await;
+        let mut facts = subscribe(&node, open(TOPIC)).await;
+        let publish = Publish::new(realm(), TOPIC, PAYLOAD).unwrap();
+        node.publish(publish).await.unwrap();
+        assert_eq!(fact(&mut facts).await.decode::<String>().unwrap(), PAYLOAD);
+        let tape = tape.lock().unwrap().clone();
+        let (id, realm) = (node.id(), realm());
+        let key = tidings::crypto::Signer::public_key(&key(2));
+        let secrets: [&[u8]; 5] = [
+            TOPIC.as_bytes(),
+            PAYLOAD.as_bytes(),
+            id.as_bytes(),
+            &key,
+            realm.as_bytes(),
+        ];
+        for secret in secrets {
+            // Without TLS they are all there, so the search finds what it looks for.
+            assert_eq!(said(&tape, secret), scheme == "tcp", "{secret:?}");
+        }
+    }
+}
