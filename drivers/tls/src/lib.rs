@@ -11,6 +11,10 @@
 //! What the TLS session exports is the channel binding of the core's handshake
 //! ([`tidings::link::EXPORTER_LABEL`]), so a proof made for one session is worth nothing in another.
 //!
+//! What it costs (`--example cost`, CPU time of one thread on a machine that others kept busy, development profile with optimised
+//! dependencies): a handshake 283 µs at the dialler and 182 µs at the station, 3,108 bytes both ways; a fact of 420 bytes sealed and
+//! opened 1.2 µs when it is written alone, 0.25 µs when 64 go with a write. Plain TCP has none of it.
+//!
 //! A [`Tls`] is made once from a [`NodeKey`]; it makes a [`Session`] per connection.
 
 mod config;
