@@ -10,6 +10,8 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use tidings::{Publish, Refusal, Refused};
+
 /// So much more than needed is written down, in microseconds: new topics of the next ten seconds need no writing of their own.
 const AHEAD: u64 = 10_000_000;
 /// No epoch reaches this.
@@ -90,6 +92,29 @@ impl EpochFile {
     /// The greatest epoch it says.
     pub fn kept(&self) -> u64 {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Publishes; where that is refused because its epoch is not written down, writes it down and publishes again. `publish` is told up
+    /// to which epoch there is a record now, to pass on to `Client::epochs_kept` first.
+    ///
+    /// # Errors
+    /// Those of `publish`; `EpochNotKept` where there is no file or it cannot be written.
+    pub fn publish<T>(
+        epochs: Option<&Self>,
+        request: Publish,
+        mut publish: impl FnMut(Publish, Option<u64>) -> Result<T, Refused<Publish>>,
+    ) -> Result<T, Refused<Publish>> {
+        let refused = match publish(request, None) {
+            Ok(published) => return Ok(published),
+            Err(refused) => refused,
+        };
+        let Refusal::EpochNotKept { epoch } = refused.reason else {
+            return Err(refused);
+        };
+        match epochs.map(|epochs| epochs.keep(epoch)) {
+            Some(Ok(upto)) => publish(refused.request, Some(upto)),
+            Some(Err(_)) | None => Err(refused),
+        }
     }
 
     /// Writes down that this epoch and some more may be used, and answers up to which. It waits for the disk.

@@ -27,6 +27,11 @@ pub enum StartError {
     Config(ConfigError),
     /// The file of epochs that was named cannot be used: it says what to do.
     EpochFile(EpochFileError),
+    /// The operating system gave no thread, or nothing to wait for sockets with.
+    Io {
+        /// What it said.
+        kind: io::ErrorKind,
+    },
     /// The operating system gave no randomness: nothing is safe without it.
     NoRandomness,
     /// There is no tokio runtime here: call from inside one.
@@ -53,6 +58,9 @@ impl fmt::Display for StartError {
             }
             Self::Config(error) => write!(f, "bad setting: {error}"),
             Self::EpochFile(error) => error.fmt(f),
+            Self::Io { kind } => {
+                write!(f, "the operating system gave no thread or no way to wait for sockets: {kind}")
+            }
             Self::NoRandomness => f.write_str(
                 "the operating system gave no randomness: keys and nonces need it, so nothing was started",
             ),

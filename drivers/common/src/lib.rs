@@ -1,8 +1,8 @@
 //! What every driver on an operating system needs, and needs only once.
 //!
-//! Decides: which addresses may be used, how clocks are read, how long a driver is patient. Leaves to others: sockets, threads and
-//! tasks, which are the drivers'; what is free of the operating system is `tidings::pump`. Believes: the operating system's clocks
-//! (`clock.rs`). Bounded by: nothing here grows.
+//! Decides: which addresses may be used, how clocks are read, how long a driver is patient, when a link reads and writes. Leaves to
+//! others: sockets, threads and tasks, which are the drivers'; what is free of the operating system is `tidings::pump`. Believes: the
+//! operating system's clocks (`clock.rs`). Bounded by: what each module says.
 //!
 //! Applications find what is for them in the driver they use, which exports it again.
 
@@ -11,12 +11,20 @@ mod clock;
 mod counters;
 mod epoch;
 mod error;
+mod link;
 pub mod patience;
 mod random;
+mod settings;
+mod turns;
+mod wire;
 
 pub use address::{AddressError, ListenAddress, StationAddress};
 pub use clock::Clock;
 pub use counters::IoCounters;
 pub use epoch::{EpochFile, EpochFileError};
 pub use error::{StartError, WaitError};
+pub use link::Link;
 pub use random::draw;
+pub use settings::{NodeParts, NodeSettings, StationParts, StationSettings};
+pub use turns::Turns;
+pub use wire::{Came, HANDSHAKES, MOST_READ, Socket, Went, Wire, dial_failure, not_now};

@@ -14,8 +14,8 @@ use tidings::{Misuse, Outcome, Publish, Refusal, Refused, Ticket};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-use crate::Node;
 use crate::engine::Life;
+use crate::{EpochFile, Node};
 
 /// How long [`Node::publish`] waits for room before it gives the publication back.
 pub const PUBLISH_PATIENCE: Duration = tidings_common::patience::PUBLISH;
@@ -64,36 +64,28 @@ impl Node {
     /// After `WouldBlock`, [`Node::ready_to_publish`] says when to try again; `EpochNotKept` says
     /// that the epoch file cannot be written.
     pub fn try_publish(&self, request: Publish) -> Result<Pending, Refused<Publish>> {
-        let refused = match self.publish_now(request) {
-            Ok(pending) => return Ok(pending),
-            Err(refused) => refused,
-        };
-        let Refusal::EpochNotKept { epoch } = refused.reason else {
-            return Err(refused);
-        };
-        let Some(Ok(upto)) = self.epochs().map(|epochs| epochs.keep(epoch)) else {
-            return Err(refused);
-        };
-        self.engine()
-            .with(|state, _| state.host.client.epochs_kept(upto));
-        self.publish_now(refused.request)
-    }
-
-    fn publish_now(&self, request: Publish) -> Result<Pending, Refused<Publish>> {
         let (settle, outcome) = oneshot::channel();
-        let ticket = self.engine().with(|state, now| {
-            let host = &mut state.host;
-            match host.client.publish(now, request) {
-                Ok(ticket) => {
-                    host.tickets.insert(ticket, settle);
-                    Ok(ticket)
+        let mut settle = Some(settle);
+        let publish = |request, kept: Option<u64>| {
+            self.engine().with(|state, now| {
+                let host = &mut state.host;
+                if let Some(upto) = kept {
+                    host.client.epochs_kept(upto);
                 }
-                Err(refused) => {
-                    host.blocked |= refused.reason == Refusal::WouldBlock;
-                    Err(refused)
+                match host.client.publish(now, request) {
+                    Ok(ticket) => {
+                        host.tickets
+                            .extend(settle.take().map(|settle| (ticket, settle)));
+                        Ok(ticket)
+                    }
+                    Err(refused) => {
+                        host.blocked |= refused.reason == Refusal::WouldBlock;
+                        Err(refused)
+                    }
                 }
-            }
-        })?;
+            })
+        };
+        let ticket = EpochFile::publish(self.epochs(), request, publish)?;
         Ok(Pending {
             node: self.clone(),
             ticket,

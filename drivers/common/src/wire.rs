@@ -1,0 +1,270 @@
+//! A connected socket, plain or with TLS above it, whoever waits for it.
+//!
+//! Decides: what a read and a write of a link are on either. Leaves to others: what a secure channel is (`tidings-tls`), when to read
+//! and write (`link.rs`), waiting and deadlines (the drivers). Believes: no clock. Bounded by: one read of 64 KiB, 64 KiB sealed at a
+//! time; 64 KiB of what a refused side still says.
+
+use std::cell::RefCell;
+use std::io::{self, ErrorKind, IoSlice, Write};
+
+use bytes::BytesMut;
+use tidings::Binding;
+use tidings_tls::{Session, TlsFault};
+
+/// Bytes of one read: what a host may have to take on before it can say that it is busy.
+pub const MOST_READ: usize = 64 * 1024;
+/// Handshakes of TLS a station has under way at a time. One more connection is dropped before anything is signed for it.
+pub const HANDSHAKES: usize = 1024;
+/// Reads of 4 KiB of what a refused side still says.
+const MOST_IGNORED: usize = 16;
+/// Slices of one write.
+const SLICES: usize = 128;
+
+thread_local! {
+    /// What was read and is not yet a link's: of one thread, since links that say nothing keep no buffer.
+    static READ: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A socket of a driver. It never blocks: where it would, it says `WouldBlock`.
+pub trait Socket {
+    /// Reads once. Answers the bytes that came, 0 at their end.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    fn try_read(&mut self, into: &mut [u8]) -> io::Result<usize>;
+
+    /// Writes once. Answers the bytes that went.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    fn try_write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize>;
+
+    /// Says that nothing more is sent.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    fn shut(&mut self) -> io::Result<()>;
+}
+
+/// What one read brought.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Came {
+    /// Bytes of the socket.
+    pub bytes: usize,
+    /// Nothing more comes.
+    pub ended: bool,
+    /// Because TLS cannot go on.
+    pub fault: Option<TlsFault>,
+}
+
+/// What one write took.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Went {
+    /// Bytes of the socket.
+    pub bytes: usize,
+    /// Bytes of the link that are thereby written.
+    pub link: usize,
+    /// The socket took less than it was offered.
+    pub partial: bool,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Wire<S> {
+    socket: S,
+    session: Option<Box<Session>>,
+    /// This side has said that it sends nothing more.
+    closed: bool,
+}
+
+impl<S: Socket> Wire<S> {
+    /// With a session, bytes are sealed for it; without, they go as they are: on this host alone.
+    pub fn new(socket: S, session: Option<Session>) -> Self {
+        Self {
+            socket,
+            session: session.map(Box::new),
+            closed: false,
+        }
+    }
+
+    /// The socket, to wait for.
+    pub fn socket(&mut self) -> &mut S {
+        &mut self.socket
+    }
+
+    /// Goes on shaking hands as far as the socket allows. Answers what a link is bound to, once there can be one; `early` is what the
+    /// other side sent for it right behind its handshake.
+    ///
+    /// # Errors
+    /// What TLS found; [`Self::leave`] tells the other side.
+    pub fn shake(&mut self, early: &mut BytesMut) -> Result<Option<Binding>, TlsFault> {
+        loop {
+            match self.flush() {
+                Err(error) if !not_now(&error) => return Err(TlsFault::Io),
+                Ok(()) | Err(_) => {}
+            }
+            let Some(session) = &self.session else {
+                return Ok(Some(Binding::Local));
+            };
+            if let Some(channel) = session.channel().filter(|_| !self.owes()) {
+                return Ok(Some(channel.binding));
+            }
+            match self.read(early) {
+                Ok(came) => match came.fault {
+                    Some(fault) => return Err(fault),
+                    None if came.ended => return Err(TlsFault::Io),
+                    None => {}
+                },
+                Err(error) if not_now(&error) => return Ok(None),
+                Err(_) => return Err(TlsFault::Io),
+            }
+        }
+    }
+
+    /// Writes a last alert and waits for the other side's end: a socket closed with bytes unread would take it back.
+    ///
+    /// # Errors
+    /// `WouldBlock` when it is to be called again; anything else ends it.
+    pub fn leave(&mut self) -> io::Result<()> {
+        self.flush()?;
+        if !std::mem::replace(&mut self.closed, true) {
+            self.socket.shut()?;
+        }
+        let mut ignored = [0; 4096];
+        for _ in 0..MOST_IGNORED {
+            if self.socket.try_read(&mut ignored)? == 0 {
+                return Ok(());
+            }
+        }
+        Err(ErrorKind::ConnectionAborted.into())
+    }
+
+    /// Reads once, onto the end of `into`.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn read(&mut self, into: &mut BytesMut) -> io::Result<Came> {
+        READ.with_borrow_mut(|read| {
+            read.resize(MOST_READ, 0);
+            let bytes = self.socket.try_read(read)?;
+            let read = read.get(..bytes).unwrap_or_default();
+            let Some(session) = &mut self.session else {
+                into.extend_from_slice(read);
+                return Ok(Came {
+                    bytes,
+                    ended: bytes == 0,
+                    fault: None,
+                });
+            };
+            let fault = session.receive(read, into).err();
+            Ok(Came {
+                bytes,
+                ended: bytes == 0 || fault.is_some() || session.has_ended(),
+                fault,
+            })
+        })
+    }
+
+    /// Writes once: what TLS has to say, or else what the link has.
+    ///
+    /// # Errors
+    /// Those of the socket; nothing was taken then.
+    pub fn write(&mut self, chunks: &[&[u8]]) -> io::Result<Went> {
+        if let Some(session) = &mut self.session {
+            // Takes nothing while sealed bytes wait.
+            session.seal(chunks);
+            return self.write_sealed();
+        }
+        let mut slices = [IoSlice::new(&[]); SLICES];
+        let mut offered = 0;
+        for (slice, chunk) in slices.iter_mut().zip(chunks) {
+            *slice = IoSlice::new(chunk);
+            offered += chunk.len();
+        }
+        let slices = slices.get(..chunks.len()).unwrap_or(&slices);
+        let bytes = self.socket.try_write(slices)?;
+        Ok(Went {
+            bytes,
+            link: bytes,
+            partial: bytes < offered,
+        })
+    }
+
+    fn write_sealed(&mut self) -> io::Result<Went> {
+        let Some(session) = &mut self.session else {
+            return Err(ErrorKind::NotConnected.into());
+        };
+        let taken = session.write_to(&mut Sealed(&mut self.socket))?;
+        match taken.wire {
+            0 => Err(ErrorKind::WriteZero.into()),
+            bytes => Ok(Went {
+                bytes,
+                link: taken.link,
+                partial: taken.partial,
+            }),
+        }
+    }
+
+    /// Writes what TLS has to say.
+    fn flush(&mut self) -> io::Result<()> {
+        while self.owes() {
+            self.write_sealed()?;
+        }
+        Ok(())
+    }
+
+    /// Whether sealed bytes wait, those of the link among them.
+    pub fn owes(&self) -> bool {
+        self.session
+            .as_ref()
+            .is_some_and(|session| session.wants_write())
+    }
+
+    /// Says that nothing more is sent. False when there is still that to be written first.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn close(&mut self) -> io::Result<bool> {
+        if let Some(session) = self.session.as_mut().filter(|_| !self.closed) {
+            self.closed = true;
+            session.close();
+            return Ok(false);
+        }
+        self.socket.shut()?;
+        Ok(true)
+    }
+}
+
+/// The socket as TLS writes to it.
+struct Sealed<'a, S>(&'a mut S);
+
+impl<S: Socket> Write for Sealed<'_, S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_write(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.0.try_write(slices)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Whether it is to be tried again once the socket is ready.
+pub fn not_now(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+/// Why a connection came to nothing, in a word for reports.
+pub fn dial_failure(error: &io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::ConnectionRefused => "connection_refused",
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => "unreachable",
+        ErrorKind::TimedOut => "connect_timeout",
+        _ => TlsFault::Io.text(),
+    }
+}

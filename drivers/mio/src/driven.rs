@@ -1,0 +1,496 @@
+//! A machine with its sockets, for one event loop: the driver's own thread, or a loop of the application's.
+//!
+//! Decides: whose turn it is. Leaves to others: waiting, which is the loop's; one link's reads and writes (`tidings_common::Link`).
+//! Believes: its [`Clock`]. Bounded by: as many links as the machine takes, and 1024 accepted connections that are not links yet; 64
+//! steps per turn, a step being one read and one write of a link, one call for the time, or 16 connections accepted.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use mio::event::{Event, Source};
+use mio::net::{TcpListener, TcpStream};
+use mio::{Interest, Registry, Token};
+use tidings::code::CloseReason;
+use tidings::pump::Machine;
+use tidings::{Action, Binding, Instant, LinkEvent, LinkId, Now, Ready, StationRef, soonest};
+use tidings_common::{
+    Clock, HANDSHAKES, IoCounters, Link, StartError, StationAddress, Turns, Wire, dial_failure,
+    not_now, patience,
+};
+use tidings_tls::{Session, Tls, TlsFault, TlsFaults};
+
+use crate::socket::Edged;
+
+/// Steps of one turn.
+pub(crate) const STEPS: usize = 64;
+/// Connections accepted in one step.
+const ACCEPTS: usize = 16;
+
+/// What a machine does that not every machine does.
+#[derive(Debug)]
+pub(crate) struct Verbs<M> {
+    /// Says goodbye and ends what there is to end.
+    pub(crate) close: fn(&mut M, Now),
+    /// A dial came to nothing.
+    pub(crate) dial_failed: fn(&mut M, Now, StationRef, &'static str),
+}
+
+/// What has a token.
+#[derive(Debug)]
+enum Seat {
+    Link(Wire<Edged>, Link),
+    Listener(TcpListener),
+    Opening(Opening),
+}
+
+/// A connection that is not a link yet.
+#[derive(Debug)]
+struct Opening {
+    wire: Wire<Edged>,
+    /// What came before there was a link.
+    early: BytesMut,
+    /// Which station it goes to, and which of its addresses is to be tried after this one.
+    dialled: Option<(StationRef, usize)>,
+    until: Instant,
+    /// TLS cannot go on: the other side is told, for a moment.
+    fault: Option<TlsFault>,
+}
+
+impl Opening {
+    /// Goes on connecting and shaking hands, or taking leave. What a link is bound to, once there can be one; or in a word why there
+    /// will be none.
+    fn step(&mut self, now: Now) -> Result<Option<Binding>, &'static str> {
+        let late = now.mono >= self.until;
+        let fault = match self.fault {
+            Some(fault) => fault,
+            None => match self.wire.socket().is_connected() {
+                Err(error) => return Err(dial_failure(&error)),
+                Ok(false) if late => return Err("connect_timeout"),
+                Ok(false) => return Ok(None),
+                Ok(true) => match self.wire.shake(&mut self.early) {
+                    Ok(None) if late => TlsFault::HandshakeTimeout,
+                    Ok(opened) => return Ok(opened),
+                    Err(fault) => fault,
+                },
+            },
+        };
+        if self.fault.replace(fault).is_none() {
+            self.until = now.mono.saturating_add(patience::CLOSE_LINK);
+        }
+        match self.wire.leave() {
+            Err(error) if not_now(&error) && now.mono < self.until => Ok(None),
+            Ok(()) | Err(_) => Err(fault.text()),
+        }
+    }
+}
+
+/// What a step came to.
+#[derive(Debug)]
+pub(crate) enum Did {
+    /// Something for the application.
+    Hand(Action),
+    /// There is nothing to do before the next event.
+    Nothing,
+    Something,
+}
+
+/// A `Client` or a `Station` with its sockets, without a thread: whoever owns the `mio::Poll` calls it.
+///
+/// A turn of that loop: wait for [`Self::timeout`] at most, hand every event to [`Self::handle_event`], then take what there is from
+/// [`Self::turn`] until it answers `None`. The machine's own verbs are behind [`Self::with`].
+#[derive(Debug)]
+pub struct Driven<M> {
+    pub(crate) machine: M,
+    verbs: Verbs<M>,
+    clock: Clock,
+    registry: Registry,
+    first: usize,
+    next: usize,
+    targets: Vec<StationAddress>,
+    tls: Option<Tls>,
+    tls_faults: TlsFaults,
+    /// Accepted connections that are not links yet.
+    shaking: usize,
+    seats: BTreeMap<usize, Seat>,
+    links: BTreeMap<LinkId, usize>,
+    pub(crate) turns: Turns,
+    io: IoCounters,
+    /// When the machine was last told the time for its own sake.
+    looked: Instant,
+    /// Steps left in this turn.
+    left: usize,
+    /// The machine was called since it was last asked for actions.
+    called: bool,
+    closing: bool,
+}
+
+impl<M: Machine> Driven<M> {
+    pub(crate) fn new(
+        machine: M,
+        verbs: Verbs<M>,
+        clock: Clock,
+        registry: &Registry,
+        Token(first): Token,
+        targets: Vec<StationAddress>,
+        tls: Option<Tls>,
+    ) -> Result<Self, StartError> {
+        let registry = registry.try_clone();
+        let io = |error: io::Error| StartError::Io { kind: error.kind() };
+        Ok(Self {
+            machine,
+            verbs,
+            clock,
+            registry: registry.map_err(io)?,
+            first,
+            next: first,
+            targets,
+            tls,
+            tls_faults: TlsFaults::default(),
+            shaking: 0,
+            seats: BTreeMap::new(),
+            links: BTreeMap::new(),
+            turns: Turns::default(),
+            io: IoCounters::default(),
+            looked: Instant::ORIGIN,
+            left: STEPS,
+            called: true,
+            closing: false,
+        })
+    }
+
+    /// The machine, for its getters.
+    pub fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    /// Calls the machine: `subscribe`, `publish`, `poll_item`, `commit` and whatever else it offers to an application. Its links, its
+    /// actions and its time are this driver's.
+    pub fn with<R>(&mut self, call: impl FnOnce(&mut M, Now) -> R) -> R {
+        self.called = true;
+        let result = call(&mut self.machine, self.clock.now());
+        self.turns.retry();
+        result
+    }
+
+    /// What the sockets did so far.
+    pub fn io(&self) -> IoCounters {
+        self.io
+    }
+
+    /// Connections that came to no secure channel so far, by reason.
+    pub fn tls_faults(&self) -> TlsFaults {
+        self.tls_faults
+    }
+
+    /// How long the loop may wait for events: zero when there is something to do, `None` as long as it likes.
+    pub fn timeout(&self) -> Option<Duration> {
+        if self.is_due() {
+            return Some(Duration::ZERO);
+        }
+        self.deadline().map(|at| self.clock.until(at))
+    }
+
+    /// When there is something to do though nothing happens.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        soonest(self.due(), self.turns.deadline())
+    }
+
+    /// When the machine is to be told the time. A host that slept finds out soon after it woke, though its clock stood still.
+    fn due(&self) -> Option<Instant> {
+        let look = self.looked.saturating_add(patience::LOOK);
+        self.machine.poll_timeout().map(|at| at.min(look))
+    }
+
+    /// Whether there is something to do before any event.
+    pub(crate) fn is_due(&self) -> bool {
+        self.called || self.turns.is_due()
+    }
+
+    /// Takes an event. False when its token is below those this was given.
+    pub fn handle_event(&mut self, event: &Event) -> bool {
+        let Token(token) = event.token();
+        match self.seats.get_mut(&token) {
+            Some(Seat::Link(wire, _)) => wire.socket().handle_event(event),
+            Some(Seat::Opening(opening)) => opening.wire.socket().handle_event(event),
+            Some(Seat::Listener(_)) | None => {}
+        }
+        if token >= self.first {
+            self.turns.push(token);
+        }
+        token >= self.first
+    }
+
+    /// Does what is due, and hands out what is the application's: streams that have something to read, outcomes, reports. After `None`
+    /// the loop waits again, which may be for no time at all.
+    pub fn turn(&mut self) -> Option<Action> {
+        while self.left > 0 {
+            self.left -= 1;
+            match self.step() {
+                Did::Hand(action) => return Some(action),
+                Did::Nothing => break,
+                Did::Something => {}
+            }
+        }
+        self.left = STEPS;
+        None
+    }
+
+    /// Says goodbye on every link, listens and dials no more. The loop goes on until [`Self::is_closed`], a second at most.
+    pub fn close(&mut self) {
+        if std::mem::replace(&mut self.closing, true) {
+            return;
+        }
+        let close = self.verbs.close;
+        self.with(close);
+        let now = self.clock.now();
+        let tokens: Vec<usize> = self.seats.keys().copied().collect();
+        for token in tokens {
+            // One that is still shaking hands has nobody to say goodbye to, but ends as well.
+            if !self.close_seat(token, now, CloseReason::Normal) {
+                drop(self.remove(token));
+            }
+        }
+    }
+
+    /// Drops every socket as it is.
+    pub(crate) fn kill(&mut self) {
+        (self.closing, self.called) = (true, true);
+        while let Some(token) = self.seats.keys().next().copied() {
+            drop(self.remove(token));
+        }
+    }
+
+    /// Whether it was closed and has no socket any more.
+    pub fn is_closed(&self) -> bool {
+        self.closing && self.seats.is_empty()
+    }
+
+    pub(crate) fn listen(&mut self, listener: TcpListener) -> io::Result<()> {
+        self.seat(listener, Interest::READABLE, Seat::Listener)?;
+        Ok(())
+    }
+
+    /// Gives a socket a token and its first turn.
+    fn seat<S: Source>(
+        &mut self,
+        mut source: S,
+        interest: Interest,
+        seat: impl FnOnce(S) -> Seat,
+    ) -> io::Result<usize> {
+        let token = self.next;
+        let registry = &self.registry;
+        registry.register(&mut source, Token(token), interest)?;
+        // There is a number for each connection there will ever be.
+        self.next = token.wrapping_add(1).max(self.first);
+        self.seats.insert(token, seat(source));
+        self.turns.push(token);
+        Ok(token)
+    }
+
+    /// Takes a seat away. Closing its socket takes that out of the loop.
+    fn remove(&mut self, token: usize) -> Option<Seat> {
+        self.turns.forget(token);
+        let seat = self.seats.remove(&token)?;
+        match &seat {
+            Seat::Link(_, link) => drop(self.links.remove(&link.id())),
+            Seat::Opening(Opening { dialled: None, .. }) => self.shaking -= 1,
+            Seat::Opening(_) | Seat::Listener(_) => {}
+        }
+        Some(seat)
+    }
+
+    /// One action, one call for the time, or one seat's turn.
+    pub(crate) fn step(&mut self) -> Did {
+        while let Some(action) = self.machine.poll_action() {
+            match action {
+                Action::Ready(Ready::Link(link)) => {
+                    if let Some(token) = self.links.get(&link) {
+                        self.turns.push(*token);
+                    }
+                }
+                Action::Close { link, reason } => {
+                    if let Some(token) = self.links.get(&link) {
+                        self.close_seat(*token, self.clock.now(), reason);
+                    }
+                }
+                Action::Dial { .. } if self.closing => {}
+                Action::Dial { station } => self.dial(station, 0, ""),
+                other => return Did::Hand(other),
+            }
+        }
+        self.called = false;
+        let now = self.clock.now();
+        if self.due().is_some_and(|at| at <= now.mono) {
+            self.looked = now.mono;
+            // With more to do it is due again at once.
+            let _more = self.machine.handle_timeout(now);
+            self.called = true;
+            return Did::Something;
+        }
+        let Some(token) = self.turns.pop(now.mono) else {
+            return Did::Nothing;
+        };
+        match self.seats.get_mut(&token) {
+            Some(Seat::Link(wire, link)) => {
+                self.called = true;
+                link.look(&mut self.machine, now, false);
+                if link.is_over(wire, now) {
+                    self.end(token, now);
+                    return Did::Something;
+                }
+                let moved = link.read(wire, &mut self.io) | link.write(wire, now, &mut self.io);
+                self.turns.arm(token, link.deadline());
+                if moved {
+                    self.turns.push(token);
+                } else if link.is_paused() {
+                    self.turns.pause(token);
+                }
+            }
+            Some(Seat::Listener(_)) => self.accept(token, now),
+            Some(Seat::Opening(_)) => self.open(token, now),
+            None => {}
+        }
+        Did::Something
+    }
+
+    /// Lets a link end. False where there is none.
+    fn close_seat(&mut self, token: usize, now: Now, reason: CloseReason) -> bool {
+        let Some(Seat::Link(_, link)) = self.seats.get_mut(&token) else {
+            return false;
+        };
+        link.close(now, reason);
+        self.turns.push(token);
+        true
+    }
+
+    /// A link is over: its socket first, so that whoever waits for that finds it gone.
+    fn end(&mut self, token: usize, now: Now) {
+        if let Some(Seat::Link(wire, link)) = self.remove(token) {
+            drop(wire);
+            let (link, reason) = (link.id(), link.reason());
+            let down = LinkEvent::Down { link, reason };
+            // It was named by the machine and is reported once.
+            self.machine.handle_link(now, down).ok();
+        }
+    }
+
+    /// Connects to the addresses of a station from the `next` on, or says that it came to nothing.
+    fn dial(&mut self, station: StationRef, mut next: usize, mut failure: &'static str) {
+        while let Some(target) = self.targets.get(usize::from(station.0))
+            && let Some(address) = target.sockets.get(next)
+        {
+            next += 1;
+            // Who is reached over TLS is named.
+            let named = target.pin.filter(|_| target.secure);
+            let session = named.and_then(|pin| Some(self.tls.as_ref()?.dial(pin)));
+            let connecting = TcpStream::connect(*address);
+            let to = Some((station, next));
+            failure = match connecting.map(|stream| self.admit(stream, session, to)) {
+                Ok(true) => return,
+                Ok(false) => TlsFault::Io.text(),
+                Err(error) => dial_failure(&error),
+            };
+        }
+        self.called = true;
+        (self.verbs.dial_failed)(&mut self.machine, self.clock.now(), station, failure);
+    }
+
+    /// Accepts what waits, some at a time.
+    fn accept(&mut self, token: usize, now: Now) {
+        for _ in 0..ACCEPTS {
+            let Some(Seat::Listener(listener)) = self.seats.get(&token) else {
+                return;
+            };
+            let admitted = match listener.accept() {
+                // Dropped before anything is signed for it.
+                Ok(_) if self.shaking >= HANDSHAKES => false,
+                Ok((stream, _)) => {
+                    let session = self.tls.as_ref().map(Tls::answer);
+                    self.admit(stream, session, None)
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // A connection that went away by itself is nobody's trouble; anything else needs a moment to pass.
+                Err(error) if error.kind() != ErrorKind::ConnectionAborted => {
+                    self.io.refused_connections += 1;
+                    let at = now.mono.saturating_add(patience::ACCEPT_PAUSE);
+                    return self.turns.arm(token, Some(at));
+                }
+                Err(_) => false,
+            };
+            self.io.refused_connections += u64::from(!admitted);
+        }
+        self.turns.push(token);
+    }
+
+    /// Gives a connection a seat, where it becomes a link. False when there is none.
+    fn admit(
+        &mut self,
+        stream: TcpStream,
+        session: Option<Result<Session, TlsFault>>,
+        dialled: Option<(StationRef, usize)>,
+    ) -> bool {
+        let Ok(session) = session.transpose() else {
+            return false;
+        };
+        let until = self.clock.now().mono.saturating_add(patience::CONNECT);
+        let both = Interest::READABLE | Interest::WRITABLE;
+        let seated = self.seat(stream, both, |stream| {
+            Seat::Opening(Opening {
+                wire: Wire::new(Edged::new(stream, dialled.is_none()), session),
+                early: BytesMut::new(),
+                dialled,
+                until,
+                fault: None,
+            })
+        });
+        self.shaking += usize::from(seated.is_ok() && dialled.is_none());
+        seated.is_ok()
+    }
+
+    /// A connection that is not a link yet had an event, or its time is over.
+    fn open(&mut self, token: usize, now: Now) {
+        let Some(Seat::Opening(opening)) = self.seats.get_mut(&token) else {
+            return;
+        };
+        let opened = opening.step(now);
+        if opened == Ok(None) {
+            return self.turns.arm(token, Some(opening.until));
+        }
+        let Some(Seat::Opening(opening)) = self.remove(token) else {
+            return;
+        };
+        let Opening {
+            wire,
+            early,
+            dialled,
+            fault,
+            ..
+        } = opening;
+        if let Some(fault) = fault {
+            self.tls_faults.count(fault);
+        }
+        self.called = true;
+        let failure = match opened {
+            Ok(None) => return,
+            Ok(Some(binding)) => {
+                let dialled = dialled.map(|(station, _)| station);
+                let up = LinkEvent::Up { dialled, binding };
+                if let Ok(link) = self.machine.handle_link(now, up) {
+                    self.seats
+                        .insert(token, Seat::Link(wire, Link::new(link, early)));
+                    self.links.insert(link, token);
+                    return self.turns.push(token);
+                }
+                ""
+            }
+            Err(failure) => failure,
+        };
+        drop(wire);
+        match dialled {
+            Some((station, next)) => self.dial(station, next, failure),
+            None => self.io.refused_connections += 1,
+        }
+    }
+}

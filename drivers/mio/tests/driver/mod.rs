@@ -1,0 +1,93 @@
+//! The suite's view of this driver.
+
+use std::time::Duration;
+
+use tidings::crypto::SecretKey;
+use tidings::{Item, Outcome, Publish, Refusal, Subscribe};
+use tidings_mio::{Node, NodeSettings, StationServer, StationSettings, Subscription};
+use tidings_suite::Driver;
+
+/// Over TLS, or over loopback TCP.
+pub(crate) struct Mio<const SECURE: bool>;
+
+impl<const SECURE: bool> Driver for Mio<SECURE> {
+    const SECURE: bool = SECURE;
+
+    type Station = StationServer;
+    type Node = Node;
+    type Subscription = Subscription;
+    type Error = Box<dyn std::error::Error>;
+
+    fn new() -> Self {
+        Self
+    }
+
+    fn start_station(&self, key: SecretKey, at: &str) -> Result<StationServer, Self::Error> {
+        self.start_probing_station(key, at, Duration::from_secs(30))
+    }
+
+    fn start_probing_station(
+        &self,
+        key: SecretKey,
+        at: &str,
+        every: Duration,
+    ) -> Result<StationServer, Self::Error> {
+        let settings = StationSettings::new(key).configure(|config| config.probe_every(every));
+        let scheme = if SECURE { "tls" } else { "tcp" };
+        let settings = settings.listen(&format!("{scheme}://{at}"))?;
+        Ok(StationServer::start(settings)?)
+    }
+
+    fn station_address(&self, station: &StationServer) -> String {
+        station.address()
+    }
+
+    fn kill_station(&self, station: StationServer) {
+        station.kill();
+    }
+
+    fn close_station(&self, station: StationServer) {
+        station.close();
+    }
+
+    fn start_node(&self, key: SecretKey, stations: &[String]) -> Result<Node, Self::Error> {
+        self.start_probing_node(key, stations, Duration::from_secs(30))
+    }
+
+    fn start_probing_node(
+        &self,
+        key: SecretKey,
+        stations: &[String],
+        every: Duration,
+    ) -> Result<Node, Self::Error> {
+        let mut settings = NodeSettings::new(key).configure(|config| config.probe_every(every));
+        for station in stations {
+            settings = settings.station(station)?;
+        }
+        Ok(Node::start(settings)?)
+    }
+
+    fn connected(&self, node: &Node, stations: usize, within: Duration) -> bool {
+        node.connected(stations, within).is_ok()
+    }
+
+    fn close_node(&self, node: Node) {
+        node.close();
+    }
+
+    fn subscribe(&self, node: &Node, request: Subscribe) -> Result<Subscription, Refusal> {
+        node.subscribe(request).map_err(|refused| refused.reason)
+    }
+
+    fn carried(&self, subscription: &mut Subscription, stations: usize, within: Duration) -> bool {
+        subscription.carried(stations, within).is_ok()
+    }
+
+    fn next(&self, subscription: &mut Subscription, within: Duration) -> Option<Item> {
+        subscription.next(within)
+    }
+
+    fn publish(&self, node: &Node, request: Publish) -> Result<Outcome, Refusal> {
+        node.publish(request).map_err(|refused| refused.reason)
+    }
+}
