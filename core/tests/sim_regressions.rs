@@ -236,6 +236,31 @@ const FAILED: &[(u64, u64, &str)] = &[
         0xed1b_cbad_90b6_cfc1,
         "a subscription was replaced twice before its station heard of the first time",
     ),
+    (
+        6010827,
+        0xcb30_2d00_7a1d_ec61,
+        "a station refused a run that went on from committed positions until the end",
+    ),
+    (
+        6024138,
+        0xeb33_889f_2eeb_37ba,
+        "a node that woke asked anew before it read the answer to what it had asked before its sleep",
+    ),
+    (
+        6057327,
+        0x0eb6_a8a5_0c8f_8b0d,
+        "what was dropped had not been told of when positions were committed, and the next run took it for delivered",
+    ),
+    (
+        6200127,
+        0x8122_7d94_8022_8a38,
+        "late facts waited in the stream when positions were committed",
+    ),
+    (
+        6309971,
+        0xcf90_20ca_c87d_6990,
+        "a wall was set forward and back again, which looked like a sleep",
+    ),
 ];
 
 #[test]
