@@ -110,9 +110,16 @@ impl World {
         done
     }
 
-    /// Whether it is from below where an earlier run had joined: what was committed says that all up to its edge was delivered.
-    pub(super) fn is_below_join(&self, done: &Done, number: u32) -> bool {
-        let place = self.place_of(number);
+    /// Whether it came, in this run or in one between, from below where an earlier run had joined: what was committed says that all up to its
+    /// edge was delivered.
+    pub(super) fn is_below_join(&self, sub: usize, done: &Done, number: u32) -> bool {
+        let before = |sub: &usize| self.subs[*sub].after.map(|of| of.sub);
+        let mut runs = core::iter::successors(Some(sub), before);
+        let came = runs.any(|sub| {
+            let life = &self.truth.lives[self.subs[sub].life];
+            life.arrivals.contains_key(&number)
+        });
+        let place = self.place_of(number).filter(|_| came);
         place.is_some_and(|(of, seq)| done.joined.get(&of).is_some_and(|joined| seq < *joined))
     }
 

@@ -104,7 +104,7 @@ impl World {
             }
             match arrivals.get(number) {
                 Some(first) if *first <= this.born => tally.excused_copy += 1,
-                Some(_) if self.is_below_join(&done, *number) => tally.excused_join += 1,
+                _ if self.is_below_join(sub, &done, *number) => tally.excused_join += 1,
                 first => silent.push((*number, first.copied())),
             }
         }
