@@ -188,7 +188,9 @@ impl World {
         if sorted.facts.iter().any(before) {
             return Err("it was delivered before");
         }
-        if !self.is_roomy(sub) || index.epochs(key, topic).len() > 2 || sorted.dropped > 0 {
+        // What was swallowed may have told of drops.
+        let dropped = sorted.dropped + sorted.swallowed > 0;
+        if !self.is_roomy(sub) || index.epochs(key, topic).len() > 2 || dropped {
             return Ok(());
         }
         let arrivals = &self.truth.lives[this.life].arrivals;
