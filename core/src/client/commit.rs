@@ -129,28 +129,31 @@ impl Client {
     /// In `as_arrives` a fact that came before a missing one may be handed out again by the next run.
     ///
     /// # Errors
-    /// `DeadHandle`; `NotCommitting`; `NotCommittable`, which taking the next items cures: all that is late, dropped or in conflict has to be
-    /// taken first, and what is dropped is told of within ten seconds.
+    /// `DeadHandle`; `NotCommitting`; `NotCommittable`, which taking the next items cures: all that is late, was dropped or is in conflict has to
+    /// be taken first, and is in the stream now, though its episode may go on.
     pub fn commit(
         &mut self,
         subscription: SubscriptionId,
         delivery: &Delivery,
     ) -> Result<Vec<u8>, Misuse> {
         self.mark_when_drained(subscription);
+        let found = self.subscriptions.get(subscription);
+        let found = found.ok_or(Misuse::DeadHandle)?;
+        if found.commits.is_none() {
+            return Err(Misuse::NotCommitting);
+        }
+        // Edges pass over what was dropped or in conflict, so that the next run would not hear of it: that is told first.
+        self.tell_open_episodes(subscription);
+        let mut lanes = self.lanes.iter();
+        // What a full stream keeps waiting in its lane has no known edge.
+        let waits = lanes.any(|(_, slot)| slot.is_of(subscription) && slot.is_ready());
         let found = self.subscriptions.get_mut(subscription);
         let found = found.ok_or(Misuse::DeadHandle)?;
         let commits = found.commits.as_mut().ok_or(Misuse::NotCommitting)?;
-        // What was dropped is passed over by the edges, so that nobody would be told of it.
-        if found.handed != Some(delivery.place)
+        if waits
+            || found.handed != Some(delivery.place)
             || found.stream.is_lagged()
-            || found.episode_at.is_some()
             || found.stream.held().any(lies_below_an_edge)
-        {
-            return Err(Misuse::NotCommittable);
-        }
-        let mut lanes = self.lanes.iter();
-        // The same of conflicts; and what a full stream keeps waiting in its lane has no known edge.
-        if lanes.any(|(_, slot)| slot.is_of(subscription) && (slot.is_ready() || slot.has_untold()))
         {
             return Err(Misuse::NotCommittable);
         }

@@ -7,6 +7,7 @@ use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::commit::Commits;
 use super::lanes::LaneSlot;
@@ -399,6 +400,27 @@ impl Client {
         if armed != at {
             self.disarm(armed, Timer::Episode(id));
             self.timers.extend(at.map(|at| (at, Timer::Episode(id))));
+        }
+    }
+
+    /// Tells now of what was dropped and of conflicts, though their episodes go on: what comes after is another episode.
+    pub(super) fn tell_open_episodes(&mut self, id: SubscriptionId) {
+        while let Some(found) = self.subscriptions.get_mut(id)
+            && let Some(dropped) = found.episodes.finish()
+        {
+            self.notify(id, dropped_notice(dropped));
+        }
+        self.arm_episode(id);
+        let all = self.lanes.iter();
+        let untold: Vec<LaneId> = all
+            .filter(|(_, slot)| slot.is_of(id) && slot.has_untold())
+            .map(|(lane, _)| lane)
+            .collect();
+        for lane in untold {
+            while let Some(item) = self.lanes.get_mut(lane).and_then(LaneSlot::finish) {
+                self.push(id, item);
+            }
+            self.touch(lane);
         }
     }
 

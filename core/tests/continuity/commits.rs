@@ -275,7 +275,6 @@ fn what_was_dropped_and_not_told_of_yet_is_not_committed() {
     world.event_by(0, 2, 1, 8);
     let refused = world.client.commit(stream, &first);
     assert_eq!(refused, Err(Misuse::NotCommittable), "one was dropped");
-    world.time(2000);
     assert_eq!(world.words(stream), ["dropped lanes_full 1"]);
     assert!(
         world.client.commit(stream, &first).is_ok(),
@@ -292,7 +291,6 @@ fn a_conflict_that_is_not_told_of_yet_is_not_committed() {
     world.other_event(0, 2, 1);
     let refused = world.client.commit(stream, &first);
     assert_eq!(refused, Err(Misuse::NotCommittable), "there are two of 1");
-    world.time(2000);
     assert_eq!(world.words(stream), ["conflict 1..1 1"]);
     assert!(
         world.client.commit(stream, &first).is_ok(),
