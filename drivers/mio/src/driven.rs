@@ -385,6 +385,10 @@ impl<M: Machine> Driven<M> {
             // Who is reached over TLS is named.
             let named = target.pin.filter(|_| target.secure);
             let session = named.and_then(|pin| Some(self.tls.as_ref()?.dial(pin)));
+            if target.secure && session.is_none() {
+                failure = TlsFault::WrongStation.text();
+                break;
+            }
             let connecting = TcpStream::connect(*address);
             let to = Some((station, next));
             failure = match connecting.map(|stream| self.admit(stream, session, to)) {

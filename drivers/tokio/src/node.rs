@@ -197,8 +197,11 @@ async fn reach(
         }
         Err(_) => return Err("connect_timeout"),
     };
-    let (Some(tls), Some(pin), true) = (tls, target.pin, target.secure) else {
+    if !target.secure {
         return Ok(Wire::plain(stream));
+    }
+    let (Some(tls), Some(pin)) = (tls, target.pin) else {
+        return Err(TlsFault::WrongStation.text());
     };
     let session = tls.dial(pin).map_err(TlsFault::text)?;
     let secured = Wire::secure(stream, session).await;

@@ -17,6 +17,9 @@ use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+/// Reads of what a refused side still says, before it is left.
+const MOST_IGNORED: usize = 64;
+
 /// Bytes of one read: what a host may have to take on before it can say that it is busy.
 pub(crate) const MOST_READ: usize = 64 * 1024;
 /// Slices in one write.
@@ -142,7 +145,7 @@ impl Wire {
         self.flush().await?;
         self.stream.shutdown().await?;
         let mut ignored = [0; 1024];
-        loop {
+        for _ in 0..MOST_IGNORED {
             self.stream.readable().await?;
             match self.stream.try_read(&mut ignored) {
                 Ok(0) => return Ok(()),
@@ -150,6 +153,8 @@ impl Wire {
                 _ => {}
             }
         }
+        // Who goes on talking keeps nobody here.
+        Err(io::ErrorKind::ConnectionAborted.into())
     }
 
     /// Reads once, onto the end of `into`.
