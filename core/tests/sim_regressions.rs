@@ -261,6 +261,21 @@ const FAILED: &[(u64, u64, &str)] = &[
         0xcf90_20ca_c87d_6990,
         "a wall was set forward and back again, which looked like a sleep",
     ),
+    (
+        7315827,
+        0xb1dc_9b82_3d8f_2dc2,
+        "what lay below the join of one run came in the next, whose commit a third went on from",
+    ),
+    (
+        7429281,
+        0xbf6e_d9e5_8716_bfb7,
+        "what a slow reader swallowed had told of drops",
+    ),
+    (
+        7515077,
+        0x3af7_2019_c7aa_b8f3,
+        "a stream ended by itself with what had just come, and had swallowed that: whether it was here before cannot be told",
+    ),
 ];
 
 #[test]

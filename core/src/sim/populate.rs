@@ -2,7 +2,7 @@
 //!
 //! Decides: the bounds of machines where the plan does not. Leaves to others: what happens to them. Believes: the true time. Bounded by: the plan.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 
 use super::cable::Way;
 use super::plan::Fault;
@@ -165,6 +165,7 @@ impl World {
             host,
             ended: None,
             arrivals: BTreeMap::new(),
+            unsure: BTreeSet::new(),
             transit: 0,
             floor,
         });

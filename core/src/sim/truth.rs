@@ -3,7 +3,7 @@
 //! Decides: what each station admitted and when, which subscriptions it held, what reached whom, when nobody carried a subscription. Leaves to
 //! others: whether the streams say so (the checks). Believes: the true time. Bounded by: the run.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use super::cable::{CLIENT, STATION};
@@ -39,6 +39,8 @@ pub(super) struct Life {
     pub(super) ended: Option<Instant>,
     /// When each publication first reached it in a subscription that was accepted.
     pub(super) arrivals: BTreeMap<u32, Instant>,
+    /// What may have reached it earlier, for a stream that ended by itself and swallowed what it had.
+    pub(super) unsure: BTreeSet<u32>,
     /// By how much it took something at most for later than it was said, in microseconds: what it could not know.
     pub(super) transit: u64,
     /// The greatest epoch that was written down before it.

@@ -50,7 +50,8 @@ impl World {
             owed.retain(|number, _| self.is_only_one(*number, index));
         }
         // What is not live when it comes stops at the edge of its lane without a look, be it another of a number that was delivered.
-        let arrivals = &self.truth.lives[this.life].arrivals;
+        let life = &self.truth.lives[this.life];
+        let (arrivals, unsure) = (&life.arrivals, &life.unsure);
         owed.retain(|number, _| {
             let came = arrivals.get(number).copied();
             came.is_none_or(|came| self.is_live(sub, *number, came))
@@ -99,11 +100,13 @@ impl World {
                 let came = arrivals
                     .get(number)
                     .is_some_and(|came| *came > this.born && self.is_live(sub, *number, *came));
-                superseded += u64::from(came);
+                superseded += u64::from(came && !unsure.contains(number));
                 continue;
             }
             match arrivals.get(number) {
-                Some(first) if *first <= this.born => tally.excused_copy += 1,
+                Some(first) if *first <= this.born || unsure.contains(number) => {
+                    tally.excused_copy += 1;
+                }
                 _ if self.is_below_join(sub, &done, *number) => tally.excused_join += 1,
                 first => silent.push((*number, first.copied())),
             }

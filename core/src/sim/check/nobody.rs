@@ -39,7 +39,14 @@ impl World {
     pub(super) fn settle_arrivals(&mut self) {
         let moments = core::mem::take(&mut self.truth.ends);
         for (hold, at) in moments {
-            let life = self.truth.wires[self.truth.holds[hold].wire].life;
+            let wire = self.truth.holds[hold].wire;
+            let life = self.truth.wires[wire].life;
+            let swallows = |told: &(Instant, Told)| match &told.1 {
+                Told::Notice(Notice::Lagged { missed, .. }) => *missed > 0,
+                _ => false,
+            };
+            let mut ended = self.subs.iter().filter(|sub| sub.wire == wire);
+            let swallowed = ended.any(|sub| sub.told.iter().any(swallows));
             let came = self.truth.holds[hold].arrived.iter();
             let came: Vec<u32> = came
                 .filter(|(_, came)| *came == at)
@@ -56,6 +63,9 @@ impl World {
             for number in came.into_iter().skip(taken.map_or(0, |last| last + 1)) {
                 if self.truth.lives[life].arrivals.get(&number) != Some(&at) {
                     continue;
+                }
+                if swallowed {
+                    self.truth.lives[life].unsure.insert(number);
                 }
                 match self.next_copy(life, hold, number, at) {
                     Some(next) => self.truth.lives[life].arrivals.insert(number, next),
