@@ -13,7 +13,7 @@ use crate::inbound::lane::Mode;
 use crate::notice::Notice;
 use crate::sim::plan::Op;
 use crate::sim::trace::words;
-use crate::sim::world::World;
+use crate::sim::world::{Told, World};
 use crate::{Duration, Instant};
 
 /// Numbers of one notice that are looked at.
@@ -147,7 +147,14 @@ impl World {
         let holds = holds.filter(|hold| lives.contains(&self.truth.wires[hold.wire].life));
         let came = holds.flat_map(|hold| &hold.arrived);
         let came = came.filter(|(_, came)| *came <= at);
-        let places = came.filter_map(|(number, _)| self.place_of(*number));
+        // What is in the stream has come, though it be at the moment in which its stream ended by itself.
+        let told = self.subs[sub].told.iter().filter(|(told, _)| *told <= at);
+        let told = told.filter_map(|(_, told)| match told {
+            Told::Fact { number, .. } => Some(number),
+            Told::Notice(_) => None,
+        });
+        let numbers = came.map(|(number, _)| number).chain(told);
+        let places = numbers.filter_map(|number| self.place_of(*number));
         let epochs: BTreeSet<u64> = places
             .filter(|((of, on, _), _)| (*of, *on) == (key, topic))
             .map(|((.., epoch), _)| epoch)
