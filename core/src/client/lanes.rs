@@ -205,7 +205,7 @@ impl LaneSlot {
         self.whole().map_or(0, |work| work.lane.superseded())
     }
 
-    /// What is left to say because nothing more comes.
+    /// As [`Lane::finish`]: what is left to say.
     pub(super) fn finish(&mut self) -> Option<Item> {
         let publisher = self.publisher;
         let work = self.work()?;

@@ -113,7 +113,8 @@ impl<R: Copy + Eq, S: AsRef<[Slot<R>]> + AsMut<[Slot<R>]>> Episodes<R, S> {
         slots[index].take().map(|running| running.dropped)
     }
 
-    /// Ends one episode, the one that would end first, whatever the time: for a stream that is about to end. Call until `None`.
+    /// Ends one episode, the one that would end first, whatever the time: for a stream that is about to end, or that has to say now what is
+    /// missing. Call until `None`.
     pub fn finish(&mut self) -> Option<Dropped<R>> {
         let slots = self.slots.as_mut();
         let index = soonest_end(slots)?;

@@ -489,7 +489,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         self.clashes.open() > 0
     }
 
-    /// Nothing more comes: ends an episode of conflicts that was not told yet. Called until there is none.
+    /// Ends an episode of conflicts that was not told yet: nothing more comes, or it has to be told now. Called until there is none.
     pub fn finish(&mut self) -> Option<LaneItem<T>> {
         let (_, epoch) = self.clashes.next_end()?;
         let clash = self.clashes.end(epoch)?;
