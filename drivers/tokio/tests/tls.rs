@@ -128,22 +128,23 @@ async fn a_wrong_pin_ends_the_attempt_and_says_so() {
     station.close().await;
 }
 
-#[tokio::test]
-async fn a_peer_without_a_raw_key_is_turned_away() {
+/// A client without a key, which asks for that protocol, gets no link and is counted as that fault.
+async fn is_turned_away(alpn: &'static [u8], fault: TlsFault) {
     let station = station().await;
-    keyless(station.local_addr(), b"tidings/1").await;
-    counted(&station, TlsFault::NoRawKey).await;
+    keyless(station.local_addr(), alpn).await;
+    counted(&station, fault).await;
     assert!(station.status().links.is_empty());
     station.close().await;
 }
 
 #[tokio::test]
+async fn a_peer_without_a_raw_key_is_turned_away() {
+    is_turned_away(b"tidings/1", TlsFault::NoRawKey).await;
+}
+
+#[tokio::test]
 async fn another_protocol_is_turned_away() {
-    let station = station().await;
-    keyless(station.local_addr(), b"h2").await;
-    counted(&station, TlsFault::WrongAlpn).await;
-    assert!(station.status().links.is_empty());
-    station.close().await;
+    is_turned_away(b"h2", TlsFault::WrongAlpn).await;
 }
 
 #[tokio::test]
