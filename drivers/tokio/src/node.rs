@@ -263,6 +263,12 @@ impl NodeBuilder {
         Ok(self)
     }
 
+    /// Changes the core's settings, all but its stations, its bounds and its epochs.
+    pub fn configure(mut self, change: impl FnOnce(ClientConfig) -> ClientConfig) -> Self {
+        self.config = change(self.config);
+        self
+    }
+
     /// To how many stations each publication is handed. Default 2, 1 to 16.
     pub fn replication_factor(mut self, links: usize) -> Self {
         self.config = self.config.replication_factor(links);

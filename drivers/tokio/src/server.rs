@@ -85,6 +85,12 @@ impl StationServerBuilder {
         Ok(self)
     }
 
+    /// Changes the core's settings.
+    pub fn configure(mut self, change: impl FnOnce(StationConfig) -> StationConfig) -> Self {
+        self.config = change(self.config);
+        self
+    }
+
     /// The bounds. Default: `StationLimits::default()`.
     pub fn limits(mut self, limits: StationLimits) -> Self {
         self.config = self.config.limits(limits);
