@@ -35,7 +35,7 @@ pub struct ClientLimits {
     pub open_publishers: usize,
     /// Topics with a numbering of their own. Default 65,536; beyond it the numbering used longest ago begins anew when it is needed.
     pub counters: usize,
-    /// Signatures being checked elsewhere. Default 1024.
+    /// Signatures being checked elsewhere. Default 1024; at most 16 of them are of one publication, each under another signature.
     pub pending_verifications: usize,
     /// Public keys kept decoded. Default 4096, at most 400 bytes each.
     pub publishers: usize,

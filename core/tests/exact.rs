@@ -34,13 +34,13 @@ fn a_fact_that_found_no_room_is_delivered_when_another_station_brings_it() {
 }
 
 /// The same publication under another signature, which is no good.
-fn other_signature(object: &[u8]) -> Vec<u8> {
+fn other_signature(object: &[u8], with: u8) -> Vec<u8> {
     let parsed = Publication::parse(object, FAKE_PROFILE).expect("well formed");
     let place = object
         .windows(64)
         .position(|window| window == parsed.signature);
     let mut twin = object.to_vec();
-    twin[place.expect("it is in there")] ^= 1;
+    twin[place.expect("it is in there")] ^= with;
     twin
 }
 
@@ -50,7 +50,7 @@ fn of_one_fact_under_two_signatures_that_wait_for_their_answers_one_is_delivered
         let config = ClientConfig::new(signer(1)).verification(Verification::Asked);
         let mut node = Node::with(config, 1, open());
         let object = Fact::numbered(1).sign(&*node.publisher);
-        let twin = other_signature(&object);
+        let twin = other_signature(&object, 1);
         node.object(at(1), 0, &object);
         node.object(at(1), 0, &twin);
         let mut asked = asked(&mut node.client);
@@ -65,6 +65,38 @@ fn of_one_fact_under_two_signatures_that_wait_for_their_answers_one_is_delivered
         node.time(at(20_000));
         assert_eq!(node.words(), ["1"], "the second is a copy, and no conflict");
     }
+}
+
+#[test]
+fn of_one_fact_at_most_sixteen_signatures_are_asked_about_at_once_and_who_has_no_room_is_told() {
+    let config = ClientConfig::new(signer(1)).verification(Verification::Asked);
+    let mut node = Node::with(config, 1, open());
+    let object = Fact::numbered(1).sign(&*node.publisher);
+    for with in 1..=16 {
+        // A second copy under the same signature waits for the answer to the first.
+        for _ in 0..2 {
+            node.object(at(1), 0, &other_signature(&object, with));
+        }
+    }
+    node.object(at(1), 0, &object);
+    assert_eq!(node.faults(ObjectFault::Duplicate), 16);
+    // Another publication has room.
+    node.seq(at(1), 0, 2);
+    let asked_about = asked(&mut node.client);
+    assert_eq!(asked_about.len(), 16 + 1);
+    for (ask, job) in asked_about {
+        let answer = Answer::Verified(job.run());
+        node.client.answer(at(2), ask, answer).expect("open");
+    }
+    assert_eq!(node.faults(ObjectFault::SignatureInvalid), 16);
+    // None of them was remembered: a later copy gets another chance.
+    node.object(at(3), 0, &object);
+    for (ask, job) in asked(&mut node.client) {
+        let answer = Answer::Verified(job.run());
+        node.client.answer(at(3), ask, answer).expect("open");
+    }
+    node.time(at(5000));
+    assert_eq!(node.words(), ["1", "2", "dropped verify_full 1"]);
 }
 
 #[test]
@@ -264,7 +296,7 @@ fn what_another_signed_and_what_says_another_route_is_refused() {
 fn a_copy_under_another_signature_is_answered_as_the_first_was() {
     let (mut station, mut from, mut reader) = busy(StationLimits::default());
     let object = Fact::numbered(1).sign(&signer(7));
-    let twin = other_signature(&object);
+    let twin = other_signature(&object, 1);
     publish(&mut station, &mut from, 1, wire::Route::All, &object);
     publish(&mut station, &mut from, 2, wire::Route::All, &twin);
     let answers = ["published 1 routed", "published 2 routed"];

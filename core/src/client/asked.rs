@@ -6,6 +6,7 @@
 
 use alloc::vec::Vec;
 
+use super::questions::TWINS;
 use super::receive::Arrived;
 use super::timers::Timer;
 use super::{Client, TopicId};
@@ -18,17 +19,19 @@ use crate::wire::Publication;
 use crate::{AskId, SubscriptionId};
 
 impl Client {
-    /// Whether there is room for one more question; its readers are told when not.
+    /// Whether there is room for one more question, beside those about its `twins`; its readers are told when not.
     pub(super) fn may_ask(
         &mut self,
         now: Now,
         publication: &Publication<'_>,
+        twins: usize,
         readers: &[SubscriptionId],
     ) -> bool {
         let limits = &self.config.limits;
         let bytes = publication.bytes.len();
         // What anybody can send takes a quarter at most; for that much a slow reader makes room.
-        let full = self.unverified.len() >= limits.pending_verifications
+        let full = twins >= TWINS
+            || self.unverified.len() >= limits.pending_verifications
             || self.unverified.bytes().saturating_add(bytes) > limits.held_bytes / 4;
         if !full && self.make_bytes(bytes) {
             return true;

@@ -88,7 +88,7 @@ pub struct Client {
     /// Topics somebody was heard on, by realm and name.
     topics: Arena<TopicId, Topic>,
     topic_index: BTreeMap<RealmId, BTreeMap<String, TopicId>>,
-    /// Somebody wanted the last publication that was read.
+    /// The last publication that was read was taken.
     wanted: bool,
     lanes: Lanes,
     lanes_hand: usize,

@@ -1,7 +1,7 @@
 //! Publications whose signature is being checked elsewhere.
 //!
 //! Decides: which copy waits for the answer to another, and which question has waited too long. Leaves to others: whether one may be asked,
-//! and what an answer means. Believes: mono. Bounded by: `ClientLimits::pending_verifications`, which its owner asks about first.
+//! and what an answer means. Believes: mono. Bounded by: `ClientLimits::pending_verifications` and [`TWINS`], which its owner asks about first.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -9,11 +9,14 @@ use core::time::Duration;
 
 use super::receive::Arrived;
 use crate::arena::Arena;
+use crate::inbound::dedup::SignatureKey;
 use crate::time::Instant;
 use crate::{AskId, PublicationHash};
 
 /// How long a question about a signature may stay unanswered.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Copies of one publication, each under another signature, that may wait at once. Who forges more is not looked through again and again.
+pub(super) const TWINS: usize = 16;
 /// Answered questions kept in the queue of deadlines beside as many as are open.
 const SPARE: usize = 64;
 
@@ -73,18 +76,25 @@ impl Questions {
         self.open.memory() + size_of_val(&*self.buckets) + deadlines
     }
 
-    /// Whether a copy with the same bytes waits for its answer.
-    pub(super) fn is_asked(&self, place: u64, hash: &PublicationHash, object: &[u8]) -> bool {
+    /// How many copies of a publication wait under other signatures; `None`: one under this signature does, which answers for both.
+    pub(super) fn twins(
+        &self,
+        place: u64,
+        hash: &PublicationHash,
+        signature: SignatureKey,
+    ) -> Option<usize> {
+        let mut twins = 0;
         let mut next = self.bucket(place).and_then(|at| self.buckets[at]);
         while let Some(waiting) = next.and_then(|ask| self.open.get(ask)) {
             let arrived = &waiting.arrived;
-            // The signature is part of the object.
-            if arrived.hash == *hash && arrived.delivery.bytes() == object {
-                return true;
+            let is_copy = arrived.hash == *hash;
+            if is_copy && arrived.signature == signature {
+                return None;
             }
+            twins += usize::from(is_copy);
             next = waiting.before;
         }
-        false
+        Some(twins)
     }
 
     fn bucket(&self, place: u64) -> Option<usize> {

@@ -4,7 +4,7 @@
 //! claimed publisher, signature. The life of what is known its memory knows. Leaves to others: signatures checked elsewhere (asked), room, memory
 //! and lanes (admit). Believes: the wall for its life. Bounded by: the publication at hand.
 //!
-//! What no subscription wants is not hashed, but for the first such one: after a publication that somebody wants, the next is taken for another and
+//! What no subscription wants is not hashed, but for the first such one: after a publication that was taken, the next is taken for another and
 //! hashed before it is read, so that reading costs a copy nothing: one that is known has its shape, and was wanted.
 
 use alloc::vec::Vec;
@@ -139,6 +139,7 @@ impl Client {
         mut known: Option<WallMs>,
         hash: Option<PublicationHash>,
     ) -> Result<(), ObjectFault> {
+        self.wanted = false;
         let publication = &Publication::of_object(&object, self.profile());
         let publication = publication.as_ref().map_err(|fault| *fault)?;
         let publisher = self.publishers.heard(&publication.publisher);
@@ -156,11 +157,10 @@ impl Client {
             Some(hint) => Some(hint.topic),
             None => self.matching(&publication.realm, publication.topic, &mut readers),
         };
-        self.wanted = !readers.is_empty();
-        let hash = match (self.wanted, hash) {
-            (false, _) => Err(ObjectFault::Unmatched),
-            (true, Some(hash)) => Ok(hash),
-            (true, None) => self.hashed(now, object.tbs, &mut known),
+        let hash = match hash {
+            _ if readers.is_empty() => Err(ObjectFault::Unmatched),
+            Some(hash) => Ok(hash),
+            None => self.hashed(now, object.tbs, &mut known),
         };
         let judged = hash.and_then(|hash| {
             let seen = Seen {
@@ -174,6 +174,7 @@ impl Client {
             self.judge(now, publication, &seen, from, &mut readers)
         });
         self.readers = readers;
+        self.wanted = judged.is_ok();
         judged
     }
 
@@ -246,12 +247,10 @@ impl Client {
         {
             return Err(fault);
         }
-        // A copy with the same bytes waits for the same answer.
+        // A copy under the same signature waits for the same answer.
         let place = self.dedup.place_of(&seen.hash);
-        let (hash, object) = (&seen.hash, publication.bytes);
-        if self.unverified.is_asked(place, hash, object) {
-            return Err(ObjectFault::Duplicate);
-        }
+        let twins = self.unverified.twins(place, &seen.hash, seen.signature);
+        let twins = twins.ok_or(ObjectFault::Duplicate)?;
         self.keep_admitting(publication, readers);
         if readers.is_empty() {
             return Err(ObjectFault::SourceRefused);
@@ -264,7 +263,7 @@ impl Client {
             },
         }?;
         if self.config.verification == Verification::Asked
-            && !self.may_ask(now, publication, readers)
+            && !self.may_ask(now, publication, twins, readers)
         {
             return Ok(());
         }
