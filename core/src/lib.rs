@@ -5,7 +5,8 @@
 //! unreadable is delivered.
 //!
 //! There is no socket in here, no clock, no thread and no entropy of its own: bytes and timestamps go in, actions come out. A driver adds
-//! the network (`tidings-tokio` is one); this page is what a driver has to know.
+//! the network (`tidings-tokio` is one); this page is what a driver has to know, [`manual::driver`] goes through it step by step, and [`manual::threats`] says
+//! what each attacker can and cannot do.
 //!
 //! # The loop
 //!
@@ -181,6 +182,8 @@ pub mod inbound;
 #[cfg(feature = "alloc")]
 mod limits;
 pub mod link;
+#[cfg(all(doc, feature = "alloc"))]
+pub mod manual;
 #[cfg(feature = "alloc")]
 mod notice;
 mod numbers;

@@ -10,6 +10,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tidings::{NodeId, Sources};
 
+use crate::config::{Config, NodePart};
 use crate::exit::{Exit, Failure, print};
 use crate::human;
 
@@ -38,6 +39,9 @@ pub(crate) enum Command {
     /// Measure a station, or all of it in this process: facts at full speed, and whether all arrived
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Check a configuration file, or print one with every key in it
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Run the vectors of a folder against this implementation
     Conformance(ConformanceArgs),
     /// Watch it work: three stations, a publisher and three subscribers over real sockets, and outages
@@ -87,6 +91,20 @@ pub(crate) enum BenchCommand {
     },
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Say everything that is wrong in a file, with its line; nothing is started
+    Check {
+        /// The file
+        file: PathBuf,
+        /// Print the result as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a file with every key, what it means and its default
+    Example,
+}
+
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LoadArgs {
     /// How many facts
@@ -103,12 +121,14 @@ pub(crate) struct LoadArgs {
 /// What every node needs.
 #[derive(Debug, Args)]
 pub(crate) struct NodeArgs {
-    /// A station: tls://NODEID@HOST:PORT as it prints it, or on this host tcp://HOST:PORT; repeatable
-    #[arg(
-        long = "station",
-        value_name = "ADDRESS",
-        default_value = DEFAULT_LISTEN
-    )]
+    /// A file whose [node] holds settings; what the command line says counts before it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// What that file says
+    #[arg(skip)]
+    pub(crate) file: NodePart,
+    /// A station: tls://NODEID@HOST:PORT as it prints it, or on this host tcp://HOST:PORT; repeatable [default: tcp://127.0.0.1:7400]
+    #[arg(long = "station", value_name = "ADDRESS")]
     pub(crate) stations: Vec<String>,
     /// The key to be known by; without it a new one for this run
     #[arg(long, value_name = "FILE")]
@@ -119,25 +139,44 @@ pub(crate) struct NodeArgs {
     /// How long to wait for a first station
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = human::parse_span)]
     pub(crate) wait: Duration,
-    /// How often a station is asked whether it is there; two missed answers end its link. 1s to 1h
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_probe)]
-    pub(crate) probe: Duration,
+    /// How often a station is asked whether it is there; two missed answers end its link. 1s to 1h [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = parse_probe)]
+    pub(crate) probe: Option<Duration>,
+}
+
+impl NodeArgs {
+    /// With what its file says where the command line says nothing.
+    pub(crate) fn settled(mut self) -> Result<Self, Failure> {
+        self.file = Config::load_or_default(self.config.as_deref())?.node;
+        if self.stations.is_empty() {
+            self.stations.clone_from(&self.file.stations);
+        }
+        if self.stations.is_empty() {
+            self.stations.push(DEFAULT_LISTEN.to_owned());
+        }
+        self.key = self.key.or_else(|| self.file.key.clone());
+        self.realm = self.realm.or_else(|| self.file.realm.clone());
+        Ok(self)
+    }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StationArgs {
-    /// Where to listen: tls://HOST:PORT, or on this host alone tcp://HOST:PORT; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_LISTEN)]
-    pub(crate) listen: String,
+    /// A file whose [station] holds settings; what the command line says counts before it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where to listen: tls://HOST:PORT, or on this host alone tcp://HOST:PORT; port 0 takes a free one [default: tcp://127.0.0.1:7400]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
     /// The key to be known by; without it a new one for this run
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
-    /// How often each node is asked whether it is there; two missed answers end its link. 1s to 1h
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_probe)]
-    pub(crate) probe: Duration,
-    /// Publications kept of each topic, for readers that are behind or come back
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    pub(crate) ring: u32,
+    /// How often each node is asked whether it is there; two missed answers end its link. 1s to 1h [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = parse_probe)]
+    pub(crate) probe: Option<Duration>,
+    /// Publications kept of each topic, for readers that are behind or come back [default: 10,000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub(crate) ring: Option<u32>,
 }
 
 #[derive(Debug, Args)]

@@ -12,6 +12,7 @@ use tidings_tokio::{Node, StationServer, Subscription};
 use tokio::time::{Instant, interval, timeout};
 
 use crate::args::{BenchCommand, LoadArgs, NodeArgs};
+use crate::config::NodePart;
 use crate::exit::{Exit, Failure, print, say};
 use crate::human::count;
 use crate::publish::{Ledger, Outbox, Unsent};
@@ -43,6 +44,7 @@ pub(crate) async fn run(command: BenchCommand) -> Result<Exit, Failure> {
             Ok(ledger.exit())
         }
         BenchCommand::Sub { json, node: args } => {
+            let args = args.settled()?;
             let node = node::start(&args, false)?;
             let mut facts = subscribe(&node, &args, Sources::Open)?;
             node::connected(&node, &args).await?;
@@ -63,10 +65,12 @@ async fn pair(load: &LoadArgs, tls: bool) -> Result<Exit, Failure> {
     let stations = [station(tls).await?, station(tls).await?];
     let args = NodeArgs {
         stations: stations.iter().map(StationServer::address).collect(),
+        config: None,
+        file: NodePart::default(),
         key: None,
         realm: None,
         wait: Duration::from_secs(5),
-        probe: Duration::from_secs(30),
+        probe: None,
     };
     let (publisher, reader) = (node::start(&args, false)?, node::start(&args, false)?);
     let sources = Sources::Nodes(vec![publisher.id()]);

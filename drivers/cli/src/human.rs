@@ -69,6 +69,25 @@ pub(crate) fn parse_span(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "at most a year".to_owned())
 }
 
+/// `65536`, `64KiB`, `256MiB` or `1GiB`, in bytes.
+pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.trim_start() {
+        "" | "B" => 0,
+        "KiB" => 10,
+        "MiB" => 20,
+        "GiB" => 30,
+        _ => return Err("write it as 65536, 64KiB, 256MiB or 1GiB".to_owned()),
+    };
+    let number: usize = number
+        .parse()
+        .map_err(|_| "write it as 65536, 64KiB, 256MiB or 1GiB".to_owned())?;
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| "more than this machine can address".to_owned())
+}
+
 /// A span as `420 ms`, `12.3 s`, `2 min 5 s` or `3 h 12 min`.
 pub(crate) fn span(span: Duration) -> String {
     let (seconds, minutes) = (span.as_secs(), span.as_secs() / 60);

@@ -6,6 +6,7 @@
 mod args;
 mod audit;
 mod bench;
+mod config;
 mod conformance;
 mod demo;
 mod exit;
@@ -28,7 +29,7 @@ use std::future::Future;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use args::Command;
+use args::{Command, PubArgs, SubArgs};
 use exit::{Exit, Failure, say};
 
 fn main() -> ExitCode {
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Bench(command) => block_on(bench::run(command)),
+        Command::Config(command) => config::run(&command),
         Command::Conformance(args) => conformance::run(&args),
         Command::Demo(args) => block_on(demo::run(args)),
         Command::Explain { code } => explain::run(code.as_deref()),
@@ -55,9 +57,15 @@ fn run(command: Command) -> Result<Exit, Failure> {
             let key = keyfile::generate(&file)?;
             exit::print(&format!("{}\n", key.node_id()))
         }
-        Command::Pub(args) => block_on(publish::run(args)),
+        Command::Pub(args) => block_on(publish::run(PubArgs {
+            node: args.node.settled()?,
+            ..args
+        })),
         Command::Station(args) => block_on(station::run(args)),
-        Command::Sub(args) => block_on(subscribe::run(args)),
+        Command::Sub(args) => block_on(subscribe::run(SubArgs {
+            node: args.node.settled()?,
+            ..args
+        })),
     }
 }
 

@@ -6,14 +6,14 @@
 use std::time::Duration;
 
 use tidings::{ClientLimits, RealmId, StationLimits};
-use tidings_tokio::{Node, NodeBuilder, StartError, TlsFault, WaitError};
+use tidings_tokio::{Node, StartError, TlsFault, WaitError};
 
 use crate::args::NodeArgs;
 use crate::exit::{Exit, Failure, say};
 use crate::{human, keyfile};
 
 /// How long a missing number is waited for: as long as a busy machine may need for half a ring.
-const ORDER_TIMEOUT: Duration = Duration::from_secs(2);
+pub(crate) const ORDER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The realm of that name; none when a realm cannot be called so (WIRE.md section 4).
 pub(crate) fn realm_of_name(name: &str) -> Option<RealmId> {
@@ -42,17 +42,20 @@ pub(crate) fn realm(named: Option<&str>, topic: &str) -> Result<RealmId, Failure
 ///
 /// A station lets a reader fall half a ring behind before it slows publishers down, and one that has just started is level at once: what
 /// comes from it is ahead by that much. A run that is to keep the order holds it back until the slower station has caught up.
-fn patient(builder: NodeBuilder) -> NodeBuilder {
+pub(crate) fn patient_limits() -> ClientLimits {
     let mut limits = ClientLimits::default();
     limits.order_max_buffer = StationLimits::default().ring_items;
     limits.held_bytes = 256 << 20;
-    builder.limits(limits).order_timeout(ORDER_TIMEOUT)
+    limits
 }
 
 /// A node that dials the stations of the command line. One that publishes with a key that is kept keeps its epochs as well.
 pub(crate) fn start(args: &NodeArgs, publishes: bool) -> Result<Node, Failure> {
-    let mut builder =
-        patient(Node::builder(keyfile::load_or_make(args.key.as_deref())?)).probe_every(args.probe);
+    let key = keyfile::load_or_make(args.key.as_deref())?;
+    let mut builder = args.file.apply(Node::builder(key));
+    if let Some(every) = args.probe {
+        builder = builder.probe_every(every);
+    }
     for address in &args.stations {
         builder = builder
             .station(address)

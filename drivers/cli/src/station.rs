@@ -2,10 +2,10 @@
 //!
 //! Decides: what is printed. Leaves to others: everything a station does. Believes: no clock. Bounded by: the station's own limits.
 
-use tidings::StationLimits;
 use tidings_tokio::StationServer;
 
 use crate::args::{DEFAULT_LISTEN, StationArgs};
+use crate::config::Config;
 use crate::exit::{Exit, Failure, print, say};
 use crate::human::count;
 use crate::node::start_failure;
@@ -14,25 +14,29 @@ use crate::{human, keyfile};
 
 /// Runs `tidings station`.
 pub(crate) async fn run(args: StationArgs) -> Result<Exit, Failure> {
-    let key = keyfile::load_or_make(args.key.as_deref())?;
+    let mut settings = Config::load_or_default(args.config.as_deref())?.station;
+    let key_file = args.key.or_else(|| settings.key.take());
+    let key = keyfile::load_or_make(key_file.as_deref())?;
+    let listen = args.listen.or_else(|| settings.listen.take());
+    if let Some(ring) = args.ring {
+        settings.limits.ring_items = usize::try_from(ring).unwrap_or(usize::MAX);
+    }
+    settings.probe_every = args.probe.or(settings.probe_every);
     let builder = StationServer::builder(key)
-        .listen(&args.listen)
+        .listen(listen.as_deref().unwrap_or(DEFAULT_LISTEN))
         .map_err(|error| {
             Failure::usage(format!(
                 "cannot listen: {error}. the usual is {DEFAULT_LISTEN}"
             ))
         })?;
-    let mut limits = StationLimits::default();
-    limits.ring_items = usize::try_from(args.ring).unwrap_or(usize::MAX);
-    let station = builder
-        .limits(limits)
-        .probe_every(args.probe)
+    let station = settings
+        .apply(builder)
         .start()
         .await
         .map_err(|error| start_failure(&error))?;
     let address = address(&station);
     let program = human::program();
-    keyfile::introduce(station.id(), args.key.as_deref());
+    keyfile::introduce(station.id(), key_file.as_deref());
     // Whoever started it may stop reading; the station serves on.
     print(&format!(
         "station {}\nlistening on {}\nCtrl-C ends it. in other terminals:\n\n  \

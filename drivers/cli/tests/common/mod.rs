@@ -85,7 +85,12 @@ impl Station {
     }
 
     pub(crate) fn start_at(listen: &str, args: &[&str]) -> Self {
-        let mut command = tidings(&["station", "--listen", listen]);
+        Self::start_with(&[&["--listen", listen], args].concat())
+    }
+
+    /// With these arguments alone.
+    pub(crate) fn start_with(args: &[&str]) -> Self {
+        let mut command = tidings(&["station"]);
         command
             .args(args)
             .stdout(Stdio::piped())
@@ -140,8 +145,12 @@ impl Subscriber {
 
 /// Publishes lines to `demo/lines`, with its exit code and what it said.
 pub(crate) fn publish(station: &Station, more: &[&str], lines: &str) -> (i32, String) {
-    let args = ["pub", "demo/lines", "--station", &station.address];
-    let mut command = tidings(&[&args, more].concat());
+    publish_with(&[&["--station", &station.address], more].concat(), lines)
+}
+
+/// The same, with these arguments alone.
+pub(crate) fn publish_with(args: &[&str], lines: &str) -> (i32, String) {
+    let mut command = tidings(&[&["pub", "demo/lines"], args].concat());
     command.stdin(Stdio::piped()).stderr(Stdio::piped());
     let mut process = Running::start(&mut command);
     let mut stdin = process.0.stdin.take().unwrap();

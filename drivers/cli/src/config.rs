@@ -1,0 +1,380 @@
+//! One file for a station and a node: `--config FILE`.
+//!
+//! Decides: its keys, which are the names of the core's settings, and that a file with anything wrong in it starts nothing. Leaves to
+//! others: what the settings do (the core's documentation), and the command line, which is asked first. Believes: no clock. Bounded by:
+//! 1 MiB of file.
+//!
+//! Paths in it are relative to the folder it lies in.
+
+mod example;
+mod reading;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tidings::crypto::SecretKey;
+use tidings::{
+    ClientConfig, ClientLimits, ConfigError, NodeId, RealmId, StationConfig, StationLimits,
+};
+use tidings_tokio::{Node, NodeBuilder, StationServer, StationServerBuilder};
+use toml::de::DeTable;
+
+use crate::args::ConfigCommand;
+use crate::exit::{Exit, Failure, print, say};
+use crate::{keyfile, node};
+use reading::{Fault, Place, Section};
+
+const MAX_BYTES: u64 = 1 << 20;
+
+/// A bound by its name, and where it is kept.
+type Bound<L> = (&'static str, fn(&mut L) -> &mut usize);
+
+const STATION_BOUNDS: &[Bound<StationLimits>] = &[
+    ("answers", |limits| &mut limits.answers),
+    ("dedup_entries", |limits| &mut limits.dedup_entries),
+    ("filters_per_link", |limits| &mut limits.filters_per_link),
+    ("links", |limits| &mut limits.links),
+    ("ones_per_link", |limits| &mut limits.ones_per_link),
+    ("publication_bytes", |limits| &mut limits.publication_bytes),
+    ("publish_window", |limits| &mut limits.publish_window),
+    ("publishers", |limits| &mut limits.publishers),
+    ("read_bytes", |limits| &mut limits.read_bytes),
+    ("ring_bytes", |limits| &mut limits.ring_bytes),
+    ("ring_items", |limits| &mut limits.ring_items),
+    ("subscribed_realms", |limits| &mut limits.subscribed_realms),
+    ("subscribers_per_topic", |limits| {
+        &mut limits.subscribers_per_topic
+    }),
+    ("subscriptions_per_link", |limits| {
+        &mut limits.subscriptions_per_link
+    }),
+    ("topics", |limits| &mut limits.topics),
+];
+
+const NODE_BOUNDS: &[Bound<ClientLimits>] = &[
+    ("answers", |limits| &mut limits.answers),
+    ("counters", |limits| &mut limits.counters),
+    ("dedup_entries", |limits| &mut limits.dedup_entries),
+    ("held_bytes", |limits| &mut limits.held_bytes),
+    ("lanes", |limits| &mut limits.lanes),
+    ("links", |limits| &mut limits.links),
+    ("open_publishers", |limits| &mut limits.open_publishers),
+    ("order_max_buffer", |limits| &mut limits.order_max_buffer),
+    ("pending_verifications", |limits| {
+        &mut limits.pending_verifications
+    }),
+    ("publish_window", |limits| &mut limits.publish_window),
+    ("publishers", |limits| &mut limits.publishers),
+    ("queue_capacity", |limits| &mut limits.queue_capacity),
+    ("resting_lanes", |limits| &mut limits.resting_lanes),
+    ("subscriptions", |limits| &mut limits.subscriptions),
+    ("tickets", |limits| &mut limits.tickets),
+];
+
+/// What a file says, whole and valid.
+#[derive(Debug, Default)]
+pub(crate) struct Config {
+    pub(crate) station: StationPart,
+    pub(crate) node: NodePart,
+}
+
+/// `[station]`.
+#[derive(Debug, Default)]
+pub(crate) struct StationPart {
+    pub(crate) listen: Option<String>,
+    pub(crate) key: Option<PathBuf>,
+    pub(crate) probe_every: Option<Duration>,
+    max_frame: Option<u32>,
+    pins: Vec<RealmId>,
+    gateways: Vec<NodeId>,
+    pub(crate) limits: StationLimits,
+}
+
+/// `[node]`.
+#[derive(Debug)]
+pub(crate) struct NodePart {
+    pub(crate) stations: Vec<String>,
+    pub(crate) key: Option<PathBuf>,
+    pub(crate) realm: Option<String>,
+    pub(crate) probe_every: Option<Duration>,
+    replication_factor: Option<usize>,
+    order_timeout: Option<Duration>,
+    max_frame: Option<u32>,
+    limits: ClientLimits,
+}
+
+impl Default for NodePart {
+    fn default() -> Self {
+        Self {
+            stations: Vec::new(),
+            key: None,
+            realm: None,
+            probe_every: None,
+            replication_factor: None,
+            order_timeout: None,
+            max_frame: None,
+            limits: node::patient_limits(),
+        }
+    }
+}
+
+impl Config {
+    /// What `file` says, or nothing.
+    pub(crate) fn load_or_default(file: Option<&Path>) -> Result<Self, Failure> {
+        let Some(file) = file else {
+            return Ok(Self::default());
+        };
+        Self::load(file).map_err(|faults| {
+            let first = faults.first().map_or_else(String::new, Fault::to_string);
+            let more = match faults.len() {
+                0 | 1 => String::new(),
+                all => format!(", and {} more", all - 1),
+            };
+            Failure::usage(format!(
+                "{first}{more}. see tidings config check {}",
+                file.display()
+            ))
+        })
+    }
+
+    /// What `file` says, or everything that is wrong in it.
+    fn load(file: &Path) -> Result<Self, Vec<Fault>> {
+        let whole = |what: String| {
+            vec![Fault {
+                file: file.to_owned(),
+                line: 0,
+                key: String::new(),
+                what,
+            }]
+        };
+        let mut text = String::new();
+        let opened = File::open(file).map_err(|error| whole(format!("cannot be read: {error}")))?;
+        opened
+            .take(MAX_BYTES + 1)
+            .read_to_string(&mut text)
+            .map_err(|error| whole(format!("cannot be read: {error}")))?;
+        if text.len() as u64 > MAX_BYTES {
+            return Err(whole("longer than 1 MiB".to_owned()));
+        }
+        Self::parse(file, &text)
+    }
+
+    fn parse(file: &Path, text: &str) -> Result<Self, Vec<Fault>> {
+        let mut place = Place::new(file, text);
+        let (table, errors) = DeTable::parse_recoverable(text);
+        for error in errors {
+            let line = error.span().map_or(0, |span| place.line(span.start));
+            place.wrong_at(line, "", error.message());
+        }
+        if !place.faults.is_empty() {
+            return Err(place.faults);
+        }
+        let folder = file.parent().unwrap_or_else(|| Path::new(""));
+        let mut top = Section::new(String::new(), table.into_inner(), &mut place);
+        let mut config = Self::default();
+        if let Some(section) = top.section("station", &mut place) {
+            config.station = StationPart::read(section, folder, &mut place);
+        }
+        if let Some(section) = top.section("node", &mut place) {
+            config.node = NodePart::read(section, folder, &mut place);
+        }
+        top.end(&mut place);
+        match place.faults.is_empty() {
+            true => Ok(config),
+            false => {
+                place.faults.sort_by_key(|fault| fault.line);
+                Err(place.faults)
+            }
+        }
+    }
+}
+
+impl StationPart {
+    fn read(mut section: Section<'_>, folder: &Path, place: &mut Place<'_>) -> Self {
+        let part = Self {
+            listen: section.text("listen", place),
+            key: key(&mut section, folder, place),
+            probe_every: section.span("probe_every", place),
+            max_frame: frame(&mut section, place),
+            pins: section.list("pin", place, |name| {
+                node::realm_of_name(name)
+                    .ok_or_else(|| "a realm's name has 1 to 255 bytes".to_owned())
+            }),
+            gateways: section.list("gateways", place, node_id),
+            limits: bounds(
+                &mut section,
+                place,
+                StationLimits::default(),
+                STATION_BOUNDS,
+            ),
+        };
+        if let Some(listen) = &part.listen {
+            let refused = StationServer::builder(nobody()).listen(listen).err();
+            tell(place, &section.key("listen"), refused);
+        }
+        section.end(place);
+        tell_setting(
+            place,
+            "station",
+            part.core(StationConfig::new(nobody())).build().err(),
+        );
+        part
+    }
+
+    /// Its settings in the core's words.
+    fn core(&self, mut config: StationConfig) -> StationConfig {
+        if let Some(every) = self.probe_every {
+            config = config.probe_every(every);
+        }
+        if let Some(bytes) = self.max_frame {
+            config = config.max_frame(bytes);
+        }
+        config = self
+            .pins
+            .iter()
+            .fold(config, |config, realm| config.pin(*realm));
+        config = self
+            .gateways
+            .iter()
+            .fold(config, |config, node| config.gateway(*node));
+        config.limits(self.limits.clone())
+    }
+
+    /// Its settings, in a station that is to be started.
+    pub(crate) fn apply(&self, builder: StationServerBuilder) -> StationServerBuilder {
+        builder.configure(|config| self.core(config))
+    }
+}
+
+impl NodePart {
+    fn read(mut section: Section<'_>, folder: &Path, place: &mut Place<'_>) -> Self {
+        let part = Self {
+            stations: section.list("stations", place, |address| {
+                let builder = Node::builder(nobody()).station(address);
+                builder
+                    .map(|_| address.to_owned())
+                    .map_err(|error| error.to_string())
+            }),
+            key: key(&mut section, folder, place),
+            realm: section.text("realm", place),
+            probe_every: section.span("probe_every", place),
+            replication_factor: section.number("replication_factor", place),
+            order_timeout: section.span("order_timeout", place),
+            max_frame: frame(&mut section, place),
+            limits: bounds(&mut section, place, node::patient_limits(), NODE_BOUNDS),
+        };
+        section.end(place);
+        tell_setting(
+            place,
+            "node",
+            part.core(ClientConfig::new(nobody())).build().err(),
+        );
+        part
+    }
+
+    fn core(&self, mut config: ClientConfig) -> ClientConfig {
+        if let Some(every) = self.probe_every {
+            config = config.probe_every(every);
+        }
+        if let Some(links) = self.replication_factor {
+            config = config.replication_factor(links);
+        }
+        if let Some(bytes) = self.max_frame {
+            config = config.max_frame(bytes);
+        }
+        let timeout = self.order_timeout.unwrap_or(node::ORDER_TIMEOUT);
+        config.order_timeout(timeout).limits(self.limits.clone())
+    }
+
+    /// Its settings, in a node that is to be started.
+    pub(crate) fn apply(&self, builder: NodeBuilder) -> NodeBuilder {
+        builder
+            .limits(self.limits.clone())
+            .configure(|config| self.core(config))
+    }
+}
+
+/// `key`, a file that holds one.
+fn key(section: &mut Section<'_>, folder: &Path, place: &mut Place<'_>) -> Option<PathBuf> {
+    let file = folder.join(section.text("key", place)?);
+    tell(
+        place,
+        &section.key("key"),
+        keyfile::load_or_make(Some(&file)).err(),
+    );
+    Some(file)
+}
+
+fn frame(section: &mut Section<'_>, place: &mut Place<'_>) -> Option<u32> {
+    let bytes = section.number("max_frame", place)?;
+    Some(u32::try_from(bytes).unwrap_or(u32::MAX))
+}
+
+/// `limits`, a table of its own: what it says of these bounds.
+fn bounds<L>(
+    section: &mut Section<'_>,
+    place: &mut Place<'_>,
+    mut limits: L,
+    known: &[Bound<L>],
+) -> L {
+    if let Some(mut table) = section.section("limits", place) {
+        for (name, kept) in known {
+            if let Some(bound) = table.number(name, place) {
+                *kept(&mut limits) = bound;
+            }
+        }
+        table.end(place);
+    }
+    limits
+}
+
+fn node_id(text: &str) -> Result<NodeId, String> {
+    text.parse()
+        .map_err(|_| "a node id is 64 hex digits".to_owned())
+}
+
+/// A key to check settings with, which signs nothing.
+fn nobody() -> SecretKey {
+    SecretKey::from_seed([1; 32])
+}
+
+fn tell(place: &mut Place<'_>, key: &str, refused: Option<impl std::fmt::Display>) {
+    if let Some(why) = refused {
+        place.wrong(key, why.to_string());
+    }
+}
+
+/// A setting the core refuses, by the name it has there.
+fn tell_setting(place: &mut Place<'_>, section: &str, refused: Option<ConfigError>) {
+    if let Some(error) = refused {
+        place.wrong(&format!("{section}.{}", error.setting), error.must);
+    }
+}
+
+/// Runs `tidings config`.
+pub(crate) fn run(command: &ConfigCommand) -> Result<Exit, Failure> {
+    match command {
+        ConfigCommand::Example => print(example::TEXT),
+        ConfigCommand::Check { file, json } => {
+            let faults = Config::load(file).err().unwrap_or_default();
+            if *json {
+                print(&reading::json(file, &faults))?;
+            } else {
+                faults.iter().for_each(say);
+                if faults.is_empty() {
+                    print(&format!("{}: valid\n", file.display()))?;
+                }
+            }
+            Ok(if faults.is_empty() {
+                Exit::Done
+            } else {
+                Exit::Usage
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
