@@ -69,12 +69,14 @@ class Talk:
         return {name: data.hex() for name, data in out.items() if data is not None}
 
 
-def dialler(talk, named=None, binding=None, own=None, **instead):
+def dialler(talk, named=None, binding=None, own=None, proved=None, **instead):
     local = {"id": (own or talk.dialler).id.hex(), "named": named and named.hex(), "binding": (binding or talk.binding).hex()}
+    if proved:
+        local["proved"] = proved.id.hex()
     return {"checks": "dialler", "local": local, **talk.frames(**instead)}
 
 
-def answerer(talk, binding=None, own=None, full=False, draining=False, peers=(), **instead):
+def answerer(talk, binding=None, own=None, full=False, draining=False, peers=(), proved=None, **instead):
     local = {
         "id": (own or talk.answerer).id.hex(),
         "binding": (binding or talk.binding).hex(),
@@ -82,6 +84,8 @@ def answerer(talk, binding=None, own=None, full=False, draining=False, peers=(),
         "draining": draining,
         "peers": [one.id.hex() for one in peers],
     }
+    if proved:
+        local["proved"] = proved.id.hex()
     return {"checks": "answerer", "local": local, **talk.frames(**{"hello": None, **instead})}
 
 
@@ -117,6 +121,8 @@ def accepted(f):
     f.accept("dialler_station", dialler(station))
     f.accept("answerer_station", answerer(station, peers=(ALICE, BOB)))
     f.accept("dialler_named", dialler(Talk(), named=STATION.id))
+    f.accept("dialler_proved", dialler(Talk(), proved=STATION))
+    f.accept("answerer_proved", answerer(Talk(), proved=ALICE))
 
 
 def from_the_dialler(f):
@@ -139,6 +145,7 @@ def from_the_dialler(f):
         no(f"key_{name}", dialler(Talk(challenge={"key": key})), "bad_key_form", "challenge")
     no("wrong_station", dialler(Talk(), named=OTHER.id), "wrong_station", "challenge")
     no("own_link", dialler(Talk(ALICE, ALICE)), "own_link", "challenge")
+    no("proved_another", dialler(Talk(), proved=OTHER), "key_mismatch", "challenge")
     frames_broken(lambda name, entry, reason: no(name, entry, reason, "challenge"), "challenge", talk, dialler)
     no("hello_unknown_field", dialler(talk, hello=enc(frame("hello", proof=bytes(64), x=1))), "unknown_field", "hello")
     no("hello_empty", dialler(talk, hello=enc(frame("hello"))), "bad_field", "hello")
@@ -229,6 +236,7 @@ def from_the_answerer(f):
     for name, key in BAD_KEYS:
         no(f"key_{name}", answerer(Talk(connect={"key": key})), "bad_key_form", "connect")
     no("own_link", answerer(Talk(STATION, STATION)), "own_link", "connect")
+    no("proved_another", answerer(Talk(), proved=OTHER), "key_mismatch", "connect")
     # The proof.
     no("binding_of_another_session", answerer(talk, binding=bytes(31) + b"\x01"), "proof_invalid", "connect")
     no("local_proof_on_a_real_session", answerer(Talk(binding=bytes(32)), binding=BINDING), "proof_invalid", "connect")
@@ -272,6 +280,8 @@ def order(f):
     f.refuse("order_dialler_wrong_station_before_own_link", dialler(Talk(ALICE, ALICE), named=STATION.id), "wrong_station", at="challenge")
     talk = Talk(connect={"profile": "other", "key": bad})
     f.refuse("order_answerer_profile_before_key", answerer(talk), "profile_mismatch", at="connect")
+    f.refuse("order_dialler_own_link_before_proved", dialler(Talk(ALICE, ALICE), proved=OTHER), "own_link", at="challenge")
+    f.refuse("order_answerer_proved_before_proof", answerer(Talk(connect_proof=bytes(64)), proved=OTHER), "key_mismatch", at="connect")
     talk = Talk(STATION, STATION, connect_proof=bytes(64))
     f.refuse("order_answerer_own_link_before_proof", answerer(talk), "own_link", at="connect")
     talk = Talk(BOB, STATION, connect={"role": "station"}, connect_proof=bytes(64))

@@ -137,7 +137,7 @@ def handshake(entry):
     own, binding = bytes.fromhex(local["id"]), bytes.fromhex(local["binding"])
     if entry["checks"] == "dialler":
         named = local["named"] and bytes.fromhex(local["named"])
-        return frames.dialler_reads(given, own, named, binding)
+        return frames.dialler_reads(given, own, named, binding, local.get("proved"))
     return frames.answerer_reads(given, own, local, binding)
 
 

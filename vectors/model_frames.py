@@ -353,7 +353,7 @@ def peer_of(fields):
     return node_id(fields["key"])
 
 
-def dialler_reads(frames, own, named, binding):
+def dialler_reads(frames, own, named, binding, proved=None):
     """The dialler's checks on what the answerer sent it."""
 
     def challenge():
@@ -367,6 +367,8 @@ def dialler_reads(frames, own, named, binding):
             raise Refused("wrong_station")
         if peer == own:
             raise Refused("own_link")
+        if proved is not None and peer.hex() != proved:
+            raise Refused("key_mismatch")
         return fields, peer
 
     def hello():
@@ -404,6 +406,8 @@ def answerer_reads(frames, own, limits, binding):
         peer = peer_of(sent)
         if peer == own:
             raise Refused("own_link")
+        if limits.get("proved", peer.hex()) != peer.hex():
+            raise Refused("key_mismatch")
         _, challenged = read_frame(frames["challenge"], ("challenge",))
         signed = connect_signed(binding, frames["opener"], frames["challenge"], peer, own, sent, challenged)
         if not ed25519.verify(sent["key"], signed, sent["proof"]):

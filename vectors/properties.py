@@ -15,7 +15,7 @@ REASONS = {
     "frames": """truncated trailing frame_too_large not_a_map no_frame_type bad_version unknown_field missing_field bad_field
         unexpected_frame""",
     "links": "id_reused unknown_id frame_timeout",
-    "handshake": """profile_mismatch bad_key_form wrong_station own_link refused_by_station proof_invalid unsupported_version full
+    "handshake": """key_mismatch profile_mismatch bad_key_form wrong_station own_link refused_by_station proof_invalid unsupported_version full
         draining not_a_peer unexpected_frame unknown_field missing_field bad_field""",
     "positions": "not_a_map bad_version unknown_field missing_field bad_field truncated trailing",
 }

@@ -29,6 +29,8 @@ pub enum LinkError {
     HandshakeTimeout,
     /// A subscribe or publish whose id is not above all before it: the other implementation is wrong.
     IdReused,
+    /// The key of the handshake is not the one the transport proved: the other side has two identities, and should have one.
+    KeyMismatch,
     /// Two probes in a row were not answered, or one after this side slept: dial again.
     LivenessLost,
     /// A link without channel binding where the configuration allows none: use TLS, or allow local links.
@@ -77,6 +79,7 @@ impl LinkError {
             Self::FrameTooLarge => "frame_too_large",
             Self::HandshakeTimeout => "handshake_timeout",
             Self::IdReused => "id_reused",
+            Self::KeyMismatch => "key_mismatch",
             Self::LivenessLost => "liveness_lost",
             Self::LocalNotAllowed => "local_not_allowed",
             Self::MissingField => "missing_field",
@@ -104,6 +107,7 @@ impl LinkError {
             Self::LivenessLost => CloseReason::LivenessLost,
             Self::WriteStalled => CloseReason::SlowReader,
             Self::BadKeyForm
+            | Self::KeyMismatch
             | Self::LocalNotAllowed
             | Self::OwnLink
             | Self::ProfileMismatch

@@ -51,6 +51,8 @@ pub struct Link {
     settings: LinkSettings,
     id: NodeId,
     binding: [u8; 32],
+    /// Whose key the transport proved.
+    proved: Option<NodeId>,
     nonce: [u8; 32],
     state: State,
     deadline: Option<Instant>,
@@ -143,9 +145,10 @@ impl Link {
         nonce: [u8; 32],
         state: State,
     ) -> Result<Self, LinkError> {
-        let binding = match binding {
-            Binding::Exporter(value) => value,
-            Binding::Local if settings.allow_local => [0; 32],
+        let (binding, proved) = match binding {
+            Binding::Exporter(value) => (value, None),
+            Binding::Proved { exporter, peer } => (exporter, Some(peer)),
+            Binding::Local if settings.allow_local => ([0; 32], None),
             Binding::Local => return Err(LinkError::LocalNotAllowed),
         };
         settings.max_frame = settings.max_frame.clamp(MIN_MAX_FRAME, MAX_MAX_FRAME);
@@ -153,6 +156,7 @@ impl Link {
         Ok(Self {
             id: NodeId::of_key(settings.profile.name(), &settings.key),
             binding,
+            proved,
             nonce,
             state,
             deadline: Some(now.saturating_add(HANDSHAKE_TIMEOUT)),
@@ -236,7 +240,7 @@ impl Link {
             mesh: Some(*frame.mesh),
             wall: Some(frame.wall),
         };
-        self.refuse_own(&peer)?;
+        self.refuse_own_or_other(&peer)?;
         let transcript = Transcript {
             binding: self.binding,
             opener,
@@ -274,7 +278,7 @@ impl Link {
             mesh: None,
             wall: None,
         };
-        self.refuse_own(&peer)?;
+        self.refuse_own_or_other(&peer)?;
         let transcript = Transcript {
             binding: self.binding,
             opener,
@@ -324,9 +328,13 @@ impl Link {
         PublicKey::decode(self.settings.profile, key).map_err(|_| LinkError::BadKeyForm)
     }
 
-    fn refuse_own(&self, peer: &Peer) -> Result<(), LinkError> {
+    /// Nobody speaks to itself, and who holds a key in the transport holds the same one here.
+    fn refuse_own_or_other(&self, peer: &Peer) -> Result<(), LinkError> {
         if peer.id == self.id {
             return Err(LinkError::OwnLink);
+        }
+        if self.proved.is_some_and(|proved| proved != peer.id) {
+            return Err(LinkError::KeyMismatch);
         }
         Ok(())
     }

@@ -10,10 +10,17 @@ use crate::{Duration, NodeId, WallMs};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Binding {
-    /// The transport's exporter value.
+    /// The transport's exporter value, where the transport proved no key.
     Exporter([u8; 32]),
     /// A channel inside one machine or one process; both configurations must allow it.
     Local,
+    /// The exporter value of a transport in which the other side proved a node's key: the handshake has to be that node's.
+    Proved {
+        /// The transport's exporter value.
+        exporter: [u8; 32],
+        /// Whose key was proved.
+        peer: NodeId,
+    },
 }
 
 /// What one side brings to its links.

@@ -133,6 +133,33 @@ fn each_frame_cut_or_lengthened_ends_the_handshake() {
 }
 
 #[test]
+fn who_proved_one_key_in_the_transport_and_another_here_is_refused_on_either_side() {
+    let proved = |part| Binding::Proved {
+        exporter: [7; 32],
+        peer: key(part).node_id(),
+    };
+    let dialling = |part| {
+        let settings = settings(&key(1), Role::Node);
+        Link::dial(NOW.mono, settings, None, proved(part), [0x5a; 32]).unwrap()
+    };
+    let answering = |part| {
+        let settings = settings(&key(2), Role::Station);
+        Link::accept(NOW.mono, settings, proved(part), [0xa5; 32]).unwrap()
+    };
+    let talked = |d: u8, a: u8| talk(&mut dialling(d), &mut answering(a), |_, _| {});
+    assert!(talked(2, 1).is_ok());
+    assert_eq!(talked(3, 1).err(), Some(LinkError::KeyMismatch));
+    // The dialler is told no more than that it is not accepted, and nothing was verified for it.
+    let (mut d, mut a) = (dialling(2), answering(3));
+    let refused = talk(&mut d, &mut a, |_, _| {}).unwrap_err();
+    assert_eq!(refused, LinkError::KeyMismatch);
+    assert_eq!(refused.code(), CloseReason::Refused);
+    let hello = sent(&mut a).unwrap();
+    let told = LinkError::RefusedByStation(HandshakeRefusal::NotAccepted);
+    assert_eq!(d.handle_frame(NOW, &hello, &key(1)), Err(told));
+}
+
+#[test]
 fn another_station_than_the_one_dialled_is_refused() {
     let settings = settings(&key(1), Role::Node);
     let expected = Some(key(3).node_id());

@@ -132,3 +132,10 @@ impl StationConfig {
 /// Settings that go together.
 #[derive(Debug)]
 pub struct ValidStationConfig(pub(crate) StationConfig);
+
+impl ValidStationConfig {
+    /// The bounds.
+    pub const fn limits(&self) -> &StationLimits {
+        &self.0.limits
+    }
+}

@@ -186,6 +186,7 @@ impl Station {
         }
         let goodbye = side.base.fail(error);
         self.counts.links_failed += 1;
+        self.counts.key_mismatches += u64::from(error == LinkError::KeyMismatch);
         self.end_link(now, link, error.code(), goodbye);
     }
 

@@ -33,11 +33,15 @@ fn own(entry: &Json) -> (SecretKey, LinkSettings, Binding) {
     let id = NodeId::new(array_of(local, "id"));
     let signer = signer_of(&id).expect("one of the four");
     let settings = LinkSettings::new(Profile::ED25519, signer.public_key(), Role::Node);
-    (
-        signer,
-        settings,
-        Binding::Exporter(array_of(local, "binding")),
-    )
+    let exporter = array_of(local, "binding");
+    let binding = match local.get("proved") {
+        None => Binding::Exporter(exporter),
+        Some(_) => Binding::Proved {
+            exporter,
+            peer: NodeId::new(array_of(local, "proved")),
+        },
+    };
+    (signer, settings, binding)
 }
 
 fn dialler(entry: &Json) -> Verdict {

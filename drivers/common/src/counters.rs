@@ -17,8 +17,8 @@ pub struct IoCounters {
     pub bytes_written: u64,
     /// Writes that took only a part of what they were given.
     pub partial_writes: u64,
-    /// Connections that could not be accepted (out of file descriptors, or more than the limits
-    /// take).
+    /// Connections that could not be accepted (out of file descriptors), were turned away at the doors (more than the limits take) or
+    /// came to no link.
     pub refused_connections: u64,
 }
 

@@ -9,7 +9,9 @@ use tidings::crypto::Signer;
 use tidings::{Client, ClientConfig, Station, StationConfig};
 use tidings_tls::{NodeKey, Tls};
 
-use crate::{AddressError, Clock, EpochFile, ListenAddress, StartError, StationAddress};
+use crate::{
+    AddressError, Clock, DoorLimits, Doors, EpochFile, ListenAddress, StartError, StationAddress,
+};
 
 /// A node's key, its settings and its stations.
 #[derive(Debug)]
@@ -111,6 +113,7 @@ pub struct StationSettings {
     key: NodeKey,
     config: StationConfig,
     listen: Option<ListenAddress>,
+    doors: DoorLimits,
 }
 
 /// What a driver starts a station with.
@@ -125,6 +128,8 @@ pub struct StationParts {
     pub listen: ListenAddress,
     /// What it answers there with, where that is over TLS.
     pub tls: Option<Tls>,
+    /// Who may come in there.
+    pub doors: Doors,
 }
 
 impl StationSettings {
@@ -135,6 +140,7 @@ impl StationSettings {
             config: StationConfig::new(key.clone()),
             key,
             listen: None,
+            doors: DoorLimits::default(),
         }
     }
 
@@ -154,6 +160,12 @@ impl StationSettings {
         Ok(self)
     }
 
+    /// How many connections it has, of one address and in all. Default: `DoorLimits::default()`.
+    pub fn doors(mut self, limits: DoorLimits) -> Self {
+        self.doors = limits;
+        self
+    }
+
     /// Whether it listens for TLS.
     pub fn is_secure(&self) -> bool {
         self.listen.is_some_and(|listen| listen.secure)
@@ -167,6 +179,8 @@ impl StationSettings {
         let listen = self.listen.ok_or(StartError::NotListening)?;
         let tls = listen.secure.then(|| Tls::new(&self.key)).transpose()?;
         let config = self.config.allow_local(!listen.secure).build()?;
+        self.doors.check()?;
+        let doors = Doors::new(self.doors, config.limits().links);
         let (seed, entropy) = crate::draw()?;
         let clock = Clock::start();
         Ok(StationParts {
@@ -174,6 +188,7 @@ impl StationSettings {
             clock,
             listen,
             tls,
+            doors,
         })
     }
 }

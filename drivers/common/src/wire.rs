@@ -11,10 +11,10 @@ use bytes::BytesMut;
 use tidings::Binding;
 use tidings_tls::{Session, TlsFault};
 
+use crate::Guest;
+
 /// Bytes of one read: what a host may have to take on before it can say that it is busy.
 pub const MOST_READ: usize = 64 * 1024;
-/// Handshakes of TLS a station has under way at a time. One more connection is dropped before anything is signed for it.
-pub const HANDSHAKES: usize = 1024;
 /// Reads of 4 KiB of what a refused side still says.
 const MOST_IGNORED: usize = 16;
 /// Slices of one write.
@@ -75,16 +75,19 @@ pub struct Went {
 pub struct Wire<S> {
     socket: S,
     session: Option<Box<Session>>,
+    /// Its place at the doors, where it was accepted.
+    guest: Option<Guest>,
     /// This side has said that it sends nothing more.
     closed: bool,
 }
 
 impl<S: Socket> Wire<S> {
     /// With a session, bytes are sealed for it; without, they go as they are: on this host alone.
-    pub fn new(socket: S, session: Option<Session>) -> Self {
+    pub fn new(socket: S, session: Option<Session>, guest: Option<Guest>) -> Self {
         Self {
             socket,
             session: session.map(Box::new),
+            guest,
             closed: false,
         }
     }
@@ -100,6 +103,14 @@ impl<S: Socket> Wire<S> {
     /// # Errors
     /// What TLS found; [`Self::leave`] tells the other side.
     pub fn shake(&mut self, early: &mut BytesMut) -> Result<Option<Binding>, TlsFault> {
+        let shaken = self.try_shake(early);
+        if let (Ok(Some(_)), Some(guest)) = (&shaken, &mut self.guest) {
+            guest.shaken();
+        }
+        shaken
+    }
+
+    fn try_shake(&mut self, early: &mut BytesMut) -> Result<Option<Binding>, TlsFault> {
         loop {
             match self.flush() {
                 Err(error) if !not_now(&error) => return Err(TlsFault::Io),

@@ -1,7 +1,7 @@
 //! A machine with its sockets, for one event loop: the driver's own thread, or a loop of the application's.
 //!
 //! Decides: whose turn it is. Leaves to others: waiting, which is the loop's; one link's reads and writes (`tidings_common::Link`).
-//! Believes: its [`Clock`]. Bounded by: as many links as the machine takes, and 1024 accepted connections that are not links yet; 64
+//! Believes: its [`Clock`]. Bounded by: as many links as the machine takes, and as many accepted ones as the station's doors take; 64
 //! steps per turn, a step being one read and one write of a link, one call for the time, or 16 connections accepted.
 
 use std::collections::BTreeMap;
@@ -16,8 +16,8 @@ use tidings::code::CloseReason;
 use tidings::pump::Machine;
 use tidings::{Action, Binding, Instant, LinkEvent, LinkId, Now, Ready, StationRef, soonest};
 use tidings_common::{
-    Clock, HANDSHAKES, IoCounters, Link, StartError, StationAddress, Turns, Wire, dial_failure,
-    not_now, patience,
+    Clock, DoorStatus, Doors, Guest, IoCounters, Link, StartError, StationAddress, TurnedAway,
+    Turns, Wire, dial_failure, not_now, patience,
 };
 use tidings_tls::{Session, Tls, TlsFault, TlsFaults};
 
@@ -111,8 +111,8 @@ pub struct Driven<M> {
     targets: Vec<StationAddress>,
     tls: Option<Tls>,
     tls_faults: TlsFaults,
-    /// Accepted connections that are not links yet.
-    shaking: usize,
+    /// Where it listens.
+    doors: Option<Doors>,
     seats: BTreeMap<usize, Seat>,
     links: BTreeMap<LinkId, usize>,
     pub(crate) turns: Turns,
@@ -148,7 +148,7 @@ impl<M: Machine> Driven<M> {
             targets,
             tls,
             tls_faults: TlsFaults::default(),
-            shaking: 0,
+            doors: None,
             seats: BTreeMap::new(),
             links: BTreeMap::new(),
             turns: Turns::default(),
@@ -182,6 +182,16 @@ impl<M: Machine> Driven<M> {
     /// Connections that came to no secure channel so far, by reason.
     pub fn tls_faults(&self) -> TlsFaults {
         self.tls_faults
+    }
+
+    /// Who is inside, where it listens, and how many were turned away.
+    pub fn doors(&self) -> DoorStatus {
+        self.doors.as_ref().map(Doors::status).unwrap_or_default()
+    }
+
+    /// Connections that were turned away at the doors: something for a log, at most once per bound and 10 s, however often it is asked.
+    pub fn turned_away(&self) -> Option<TurnedAway> {
+        self.doors.as_ref()?.report(self.clock.now().mono)
     }
 
     /// How long the loop may wait for events: zero when there is something to do, `None` as long as it likes.
@@ -267,8 +277,9 @@ impl<M: Machine> Driven<M> {
         self.closing && self.seats.is_empty()
     }
 
-    pub(crate) fn listen(&mut self, listener: TcpListener) -> io::Result<()> {
+    pub(crate) fn listen(&mut self, listener: TcpListener, doors: Doors) -> io::Result<()> {
         self.seat(listener, Interest::READABLE, Seat::Listener)?;
+        self.doors = Some(doors);
         Ok(())
     }
 
@@ -293,10 +304,8 @@ impl<M: Machine> Driven<M> {
     fn remove(&mut self, token: usize) -> Option<Seat> {
         self.turns.forget(token);
         let seat = self.seats.remove(&token)?;
-        match &seat {
-            Seat::Link(_, link) => drop(self.links.remove(&link.id())),
-            Seat::Opening(Opening { dialled: None, .. }) => self.shaking -= 1,
-            Seat::Opening(_) | Seat::Listener(_) => {}
+        if let Seat::Link(_, link) = &seat {
+            self.links.remove(&link.id());
         }
         Some(seat)
     }
@@ -390,8 +399,8 @@ impl<M: Machine> Driven<M> {
                 break;
             }
             let connecting = TcpStream::connect(*address);
-            let to = Some((station, next));
-            failure = match connecting.map(|stream| self.admit(stream, session, to)) {
+            let to = (station, next);
+            failure = match connecting.map(|stream| self.admit(stream, session, Err(to))) {
                 Ok(true) => return,
                 Ok(false) => TlsFault::Io.text(),
                 Err(error) => dial_failure(&error),
@@ -404,16 +413,20 @@ impl<M: Machine> Driven<M> {
     /// Accepts what waits, some at a time.
     fn accept(&mut self, token: usize, now: Now) {
         for _ in 0..ACCEPTS {
-            let Some(Seat::Listener(listener)) = self.seats.get(&token) else {
+            let (Some(Seat::Listener(listener)), Some(doors)) =
+                (self.seats.get(&token), &self.doors)
+            else {
                 return;
             };
             let admitted = match listener.accept() {
-                // Dropped before anything is signed for it.
-                Ok(_) if self.shaking >= HANDSHAKES => false,
-                Ok((stream, _)) => {
-                    let session = self.tls.as_ref().map(Tls::answer);
-                    self.admit(stream, session, None)
-                }
+                Ok((stream, from)) => match doors.enter(from.ip(), self.tls.is_some()) {
+                    Ok(guest) => {
+                        let session = self.tls.as_ref().map(Tls::answer);
+                        self.admit(stream, session, Ok(guest))
+                    }
+                    // Dropped before anything is signed for it.
+                    Err(_) => false,
+                },
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // A connection that went away by itself is nobody's trouble; anything else needs a moment to pass.
                 Err(error) if error.kind() != ErrorKind::ConnectionAborted => {
@@ -428,28 +441,29 @@ impl<M: Machine> Driven<M> {
         self.turns.push(token);
     }
 
-    /// Gives a connection a seat, where it becomes a link. False when there is none.
+    /// Gives a connection, of a guest or to a station, a seat, where it becomes a link. False when there is none.
     fn admit(
         &mut self,
         stream: TcpStream,
         session: Option<Result<Session, TlsFault>>,
-        dialled: Option<(StationRef, usize)>,
+        between: Result<Guest, (StationRef, usize)>,
     ) -> bool {
         let Ok(session) = session.transpose() else {
             return false;
         };
         let until = self.clock.now().mono.saturating_add(patience::CONNECT);
         let both = Interest::READABLE | Interest::WRITABLE;
+        let dialled = between.as_ref().err().copied();
         let seated = self.seat(stream, both, |stream| {
+            let socket = Edged::new(stream, dialled.is_none());
             Seat::Opening(Opening {
-                wire: Wire::new(Edged::new(stream, dialled.is_none()), session),
+                wire: Wire::new(socket, session, between.ok()),
                 early: BytesMut::new(),
                 dialled,
                 until,
                 fault: None,
             })
         });
-        self.shaking += usize::from(seated.is_ok() && dialled.is_none());
         seated.is_ok()
     }
 

@@ -29,7 +29,7 @@ pub use driven::Driven;
 pub use node::{Node, Pending, Subscription};
 pub use server::StationServer;
 pub use tidings_common::{
-    AddressError, EpochFile, EpochFileError, IoCounters, NodeSettings, StartError, StationSettings,
-    WaitError,
+    AddressError, Crowd, DoorLimits, DoorStatus, EpochFile, EpochFileError, IoCounters,
+    NodeSettings, StartError, StationSettings, TurnedAway, WaitError,
 };
 pub use tidings_tls::{TlsFault, TlsFaults};

@@ -1,7 +1,7 @@
 //! A station: a relay of the core with a listening socket and a thread of its own, or in a loop of the application's.
 //!
 //! Decides: how long closing and draining are waited for. Leaves to others: every rule of a station. Believes: the host's clock, for
-//! that. Bounded by: `StationLimits::links` connections; one more is dropped at once.
+//! that. Bounded by: `StationLimits::links` connections, and the `DoorLimits`; one more is dropped at once.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use mio::net::TcpListener;
 use mio::{Registry, Token};
 use tidings::{NodeId, Now, Station, StationStatus};
-use tidings_common::{IoCounters, StartError, StationSettings, patience};
+use tidings_common::{DoorStatus, IoCounters, StartError, StationSettings, TurnedAway, patience};
 use tidings_tls::TlsFaults;
 
 use crate::driven::{Driven, Verbs};
@@ -40,7 +40,7 @@ impl Driven<Station> {
         };
         let (station, clock, tls) = (parts.station, parts.clock, parts.tls);
         let mut driven = Self::new(station, verbs, clock, registry, first, Vec::new(), tls)?;
-        driven.listen(listener).map_err(failed)?;
+        driven.listen(listener, parts.doors).map_err(failed)?;
         Ok((driven, bound))
     }
 }
@@ -102,6 +102,16 @@ impl StationServer {
     /// Connections that came to no secure channel so far, by reason.
     pub fn tls_faults(&self) -> TlsFaults {
         self.shared.lock().driven.tls_faults()
+    }
+
+    /// Who is inside, and how many were turned away at the doors.
+    pub fn doors(&self) -> DoorStatus {
+        self.shared.lock().driven.doors()
+    }
+
+    /// Connections that were turned away at the doors: something for a log, at most once per bound and 10 s, however often it is asked.
+    pub fn turned_away(&self) -> Option<TurnedAway> {
+        self.shared.lock().driven.turned_away()
     }
 
     /// Calls the station under its lock, for what has no method here: `publish`, `purge`, `memory`.

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use tidings::crypto::SecretKey;
 use tidings::{Delivery, Item, NodeId, Notice, Outcome, Publish, RealmId, Sources, Subscribe};
 
+use tidings_common::StationSettings;
+
 use crate::Driver;
 
 /// How long anything that must happen may take, on a busy machine.
@@ -60,10 +62,22 @@ impl<'a, D: Driver> Kit<'a, D> {
         Self { driver }
     }
 
+    /// Those of a station at `HOST:PORT`.
+    pub(crate) fn settings_at(&self, part: u8, at: &str) -> StationSettings {
+        let scheme = if D::SECURE { "tls" } else { "tcp" };
+        let settings = StationSettings::new(key(part)).listen(&format!("{scheme}://{at}"));
+        settings.expect("a good address")
+    }
+
+    /// Those of a station on a free port.
+    pub(crate) fn settings(&self, part: u8) -> StationSettings {
+        self.settings_at(part, "127.0.0.1:0")
+    }
+
     /// A station on a free port.
     pub(crate) fn station(&self, part: u8) -> D::Station {
         self.driver
-            .start_station(key(part), "127.0.0.1:0")
+            .start_station(self.settings(part))
             .expect("a station starts on a free port")
     }
 

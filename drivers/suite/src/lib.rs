@@ -9,15 +9,40 @@
 
 mod cases;
 mod kit;
+mod peer;
 mod wire;
 
 use std::fmt::Debug;
 use std::time::Duration;
 
 use tidings::crypto::SecretKey;
-use tidings::{Item, Outcome, Publish, Refusal, Subscribe};
+use tidings::{Item, Outcome, Publish, Refusal, StationStatus, Subscribe};
+use tidings_common::{DoorStatus, IoCounters, StationSettings};
+use tidings_tls::TlsFaults;
 
 pub use cases::*;
+
+/// What a station's handle tells.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Of the machine.
+    pub status: StationStatus,
+    /// Of its sockets.
+    pub io: IoCounters,
+    /// Of its doors.
+    pub doors: DoorStatus,
+    /// Of what came to no secure channel.
+    pub tls_faults: TlsFaults,
+}
+
+impl Seen {
+    /// One of the machine's counters.
+    pub(crate) fn counted(&self, name: &str) -> u64 {
+        let mut counters = self.status.counters.iter();
+        let found = counters.find(|(known, _)| *known == name);
+        found.expect("a counter of that name").1
+    }
+}
 
 /// What a driver shows the suite. Every method blocks, for a bounded time.
 ///
@@ -39,22 +64,14 @@ pub trait Driver: Sized + 'static {
     /// A driver of its own for one case.
     fn new() -> Self;
 
-    /// Starts a station that listens at `at`, `HOST:PORT`.
+    /// Starts a station.
     ///
     /// # Errors
     /// When it cannot.
-    fn start_station(&self, key: SecretKey, at: &str) -> Result<Self::Station, Self::Error>;
+    fn start_station(&self, settings: StationSettings) -> Result<Self::Station, Self::Error>;
 
-    /// The same with a station that probes its links so often.
-    ///
-    /// # Errors
-    /// When it cannot.
-    fn start_probing_station(
-        &self,
-        key: SecretKey,
-        at: &str,
-        every: Duration,
-    ) -> Result<Self::Station, Self::Error>;
+    /// What is seen of a station from outside.
+    fn seen(&self, station: &Self::Station) -> Seen;
 
     /// Its address, as `start_node` takes it.
     fn station_address(&self, station: &Self::Station) -> String;
@@ -134,12 +151,16 @@ macro_rules! __each_case {
             a_connection_of_garbage_ends_only_its_own_link
             a_fact_of_256_kib_arrives_whole
             a_filter_hears_every_topic_it_matches
+            a_handshake_that_never_ends_is_closed_in_time_and_its_place_is_free
             a_node_of_which_one_half_is_gone_is_left_by_its_station
             a_publisher_outside_the_sources_is_refused
             a_reader_that_never_reads_changes_nothing_for_another
+            a_second_key_in_the_handshake_is_refused
             a_station_port_in_use_is_said
             a_station_that_stops_answering_is_left_and_dialled_again
             a_taken_down_station_is_a_notice
+            an_address_has_no_more_than_its_share_and_others_get_in
+            an_address_with_many_keys_has_no_more_links_than_its_share
             as_arrives_delivers_each_once
             closing_ends_every_stream
             dropping_a_subscription_ends_its_delivery

@@ -130,7 +130,8 @@ impl Session {
             EXPORTER_LABEL.as_bytes(),
             Some(&context),
         );
-        let binding = Binding::Exporter(exported.map_err(|error| TlsFault::of(&error))?);
+        let exporter = exported.map_err(|error| TlsFault::of(&error))?;
+        let binding = Binding::Proved { exporter, peer };
         Ok(Channel { peer, binding })
     }
 

@@ -29,6 +29,7 @@ pub use publisher::Publisher;
 pub use server::{StationServer, StationServerBuilder};
 pub use subscription::Subscription;
 pub use tidings_common::{
-    AddressError, EpochFile, EpochFileError, IoCounters, StartError, WaitError,
+    AddressError, Crowd, DoorLimits, DoorStatus, EpochFile, EpochFileError, IoCounters, StartError,
+    StationSettings, TurnedAway, WaitError,
 };
 pub use tidings_tls::{TlsFault, TlsFaults};

@@ -198,13 +198,13 @@ async fn reach(
         Err(_) => return Err("connect_timeout"),
     };
     if !target.secure {
-        return Ok(Wire::plain(stream));
+        return Ok(Wire::plain(stream, None));
     }
     let (Some(tls), Some(pin)) = (tls, target.pin) else {
         return Err(TlsFault::WrongStation.text());
     };
     let session = tls.dial(pin).map_err(TlsFault::text)?;
-    let secured = Wire::secure(stream, session).await;
+    let secured = Wire::secure(stream, session, None).await;
     secured.map_err(TlsFault::text)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Decides: what becomes of connections that cannot be accepted. Leaves to others: every rule of a
 //! station. Believes: tokio's timer, for a pause after a failed accept. Bounded by:
-//! `StationLimits::links` connections; one more is dropped at once.
+//! `StationLimits::links` connections, and the `DoorLimits`; one more is dropped at once.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -15,8 +15,8 @@ use tidings::{
     Action, MemoryReport, NodeId, Now, Publish, RealmId, Refused, Station, StationConfig,
     StationLimits, StationStatus,
 };
-use tidings_common::{Clock, ListenAddress, patience};
-use tidings_tls::{NodeKey, Tls, TlsFaults};
+use tidings_common::{DoorLimits, DoorStatus, Doors, Guest, StationSettings, TurnedAway, patience};
+use tidings_tls::{Tls, TlsFaults};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
@@ -27,8 +27,6 @@ use crate::{AddressError, IoCounters, StartError};
 
 /// Connections the operating system keeps until they are accepted.
 const BACKLOG: u32 = 1024;
-/// Handshakes of TLS under way at a time. One more connection is dropped before anything is signed for it.
-const HANDSHAKES: usize = 1024;
 
 #[derive(Debug)]
 struct StationHost {
@@ -57,23 +55,20 @@ impl Host for StationHost {
 #[derive(Debug)]
 #[must_use = "nothing runs before `start`"]
 pub struct StationServerBuilder {
-    config: StationConfig,
-    key: NodeKey,
-    listen: Option<ListenAddress>,
+    settings: StationSettings,
     tuning: Tuning,
 }
 
-impl StationServerBuilder {
-    fn new(signer: impl Signer + 'static) -> Self {
-        let key = NodeKey::new(signer);
+impl From<StationSettings> for StationServerBuilder {
+    fn from(settings: StationSettings) -> Self {
         Self {
-            config: StationConfig::new(key.clone()),
-            key,
-            listen: None,
+            settings,
             tuning: Tuning::default(),
         }
     }
+}
 
+impl StationServerBuilder {
     /// Where to listen: `tls://0.0.0.0:7400`, which is what `0.0.0.0:7400` means, or on this host alone
     /// `tcp://127.0.0.1:7400`. Port 0 takes any that is free. Called again, the last one counts.
     ///
@@ -81,45 +76,46 @@ impl StationServerBuilder {
     /// [`AddressError`] says what is wrong and what to write instead. Plain TCP is for loopback
     /// alone.
     pub fn listen(mut self, at: &str) -> Result<Self, AddressError> {
-        self.listen = Some(ListenAddress::parse(at)?);
+        self.settings = self.settings.listen(at)?;
         Ok(self)
     }
 
     /// Changes the core's settings.
     pub fn configure(mut self, change: impl FnOnce(StationConfig) -> StationConfig) -> Self {
-        self.config = change(self.config);
+        self.settings = self.settings.configure(change);
         self
     }
 
     /// The bounds. Default: `StationLimits::default()`.
-    pub fn limits(mut self, limits: StationLimits) -> Self {
-        self.config = self.config.limits(limits);
+    pub fn limits(self, limits: StationLimits) -> Self {
+        self.configure(|config| config.limits(limits))
+    }
+
+    /// How many connections it has, of one address and in all. Default: `DoorLimits::default()`.
+    pub fn doors(mut self, limits: DoorLimits) -> Self {
+        self.settings = self.settings.doors(limits);
         self
     }
 
     /// The longest frame this station reads, in bytes. Default 1 MiB, 512 to 16,777,215.
-    pub fn max_frame(mut self, bytes: u32) -> Self {
-        self.config = self.config.max_frame(bytes);
-        self
+    pub fn max_frame(self, bytes: u32) -> Self {
+        self.configure(|config| config.max_frame(bytes))
     }
 
     /// How often the other side of each link is asked whether it is there, and how long its answer is
     /// waited for. Default 30 s, 1 s to 1 h.
-    pub fn probe_every(mut self, every: Duration) -> Self {
-        self.config = self.config.probe_every(every);
-        self
+    pub fn probe_every(self, every: Duration) -> Self {
+        self.configure(|config| config.probe_every(every))
     }
 
     /// A realm with a place of its own, whoever else subscribes.
-    pub fn pin(mut self, realm: RealmId) -> Self {
-        self.config = self.config.pin(realm);
-        self
+    pub fn pin(self, realm: RealmId) -> Self {
+        self.configure(|config| config.pin(realm))
     }
 
     /// A node that may publish what others signed.
-    pub fn gateway(mut self, node: NodeId) -> Self {
-        self.config = self.config.gateway(node);
-        self
+    pub fn gateway(self, node: NodeId) -> Self {
+        self.configure(|config| config.gateway(node))
     }
 
     /// Bytes of the operating system's socket buffer per direction. Default: its own choice.
@@ -146,30 +142,29 @@ impl StationServerBuilder {
     )]
     pub async fn start(self) -> Result<StationServer, StartError> {
         let runtime = Handle::try_current().map_err(|_| StartError::NoRuntime)?;
-        let listen = self.listen.ok_or(StartError::NotListening)?;
-        let address = listen.socket;
-        let tls = listen.secure.then(|| Tls::new(&self.key)).transpose()?;
-        let config = self.config.allow_local(!listen.secure).build()?;
+        let parts = self.settings.build()?;
+        let address = parts.listen.socket;
         let listener = bind(address, self.tuning).map_err(|error| match error.kind() {
             ErrorKind::AddrInUse => StartError::PortInUse { address },
             kind => StartError::Bind { address, kind },
         })?;
         let address = listener.local_addr().unwrap_or(address);
-        let (seed, entropy) = tidings_common::draw()?;
-        let clock = Clock::start();
-        let station = Station::new(config, seed, entropy, clock.now());
+        let (station, doors) = (parts.station, parts.doors);
         let id = station.id();
-        let engine = Engine::start(StationHost { station }, clock, runtime, self.tuning);
+        let engine = Engine::start(StationHost { station }, parts.clock, runtime, self.tuning);
         engine.lock().listening = true;
         let seat = Listening {
             engine: Arc::clone(&engine),
         };
-        engine.runtime.spawn(accept(seat, listener, tls));
+        engine
+            .runtime
+            .spawn(accept(seat, listener, parts.tls, doors.clone()));
         Ok(StationServer {
             engine,
             id,
             address,
-            secure: listen.secure,
+            secure: parts.listen.secure,
+            doors,
         })
     }
 }
@@ -205,7 +200,7 @@ impl Drop for Listening {
 }
 
 /// The listener's task.
-async fn accept(seat: Listening, listener: TcpListener, tls: Option<Tls>) {
+async fn accept(seat: Listening, listener: TcpListener, tls: Option<Tls>, doors: Doors) {
     let engine = Arc::clone(&seat.engine);
     let mut shaking = JoinSet::new();
     let accepting = async {
@@ -215,11 +210,15 @@ async fn accept(seat: Listening, listener: TcpListener, tls: Option<Tls>) {
                 Some(_) = shaking.join_next() => continue,
             };
             let refused = match accepted {
-                Ok((stream, _)) => match &tls {
-                    None => engine.attach(Wire::plain(stream), None).is_err(),
-                    Some(_) if shaking.len() >= HANDSHAKES => true,
-                    Some(tls) => {
-                        shaking.spawn(shake(Arc::clone(&engine), stream, tls.clone()));
+                Ok((stream, from)) => match (doors.enter(from.ip(), tls.is_some()), &tls) {
+                    // Dropped before anything is signed for it.
+                    (Err(_), _) => true,
+                    (Ok(guest), None) => {
+                        let connected = Wire::plain(stream, Some(guest));
+                        engine.attach(connected, None).is_err()
+                    }
+                    (Ok(guest), Some(tls)) => {
+                        shaking.spawn(shake(Arc::clone(&engine), stream, guest, tls.clone()));
                         false
                     }
                 },
@@ -245,9 +244,9 @@ async fn accept(seat: Listening, listener: TcpListener, tls: Option<Tls>) {
 }
 
 /// Makes an accepted connection a link once its secure channel is there.
-async fn shake(engine: Arc<Engine<StationHost>>, stream: TcpStream, tls: Tls) {
+async fn shake(engine: Arc<Engine<StationHost>>, stream: TcpStream, guest: Guest, tls: Tls) {
     let secured = match tls.answer() {
-        Ok(session) => Wire::secure(stream, session).await,
+        Ok(session) => Wire::secure(stream, session, Some(guest)).await,
         Err(fault) => Err(fault),
     };
     match secured {
@@ -266,17 +265,18 @@ pub struct StationServer {
     id: NodeId,
     address: SocketAddr,
     secure: bool,
+    doors: Doors,
 }
 
 impl StationServer {
     /// A station whose identity is `key`.
     pub fn builder(key: SecretKey) -> StationServerBuilder {
-        StationServerBuilder::new(key)
+        StationSettings::new(key).into()
     }
 
     /// A station whose key is kept elsewhere.
     pub fn builder_with_signer(signer: impl Signer + 'static) -> StationServerBuilder {
-        StationServerBuilder::new(signer)
+        StationSettings::new(signer).into()
     }
 
     /// Its identity.
@@ -313,6 +313,17 @@ impl StationServer {
     /// Connections that came to no secure channel so far, by reason.
     pub fn tls_faults(&self) -> TlsFaults {
         self.engine.lock().tls_faults
+    }
+
+    /// Who is inside, and how many were turned away at the doors.
+    pub fn doors(&self) -> DoorStatus {
+        self.doors.status()
+    }
+
+    /// Connections that were turned away at the doors: something for a log, at most once per bound and
+    /// 10 s, however often it is asked.
+    pub fn turned_away(&self) -> Option<TurnedAway> {
+        self.doors.report(self.engine.clock.now().mono)
     }
 
     /// Publishes a fact of the station itself, under its own identity, and answers how many

@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind, IoSlice, Write};
 use bytes::{BufMut, BytesMut};
 use tidings::link::Binding;
 use tidings::pump::LinkIo;
-use tidings_common::patience;
+use tidings_common::{Guest, patience};
 use tidings_tls::{Session, TlsFault};
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
@@ -34,6 +34,8 @@ thread_local! {
 pub(crate) struct Wire {
     stream: TcpStream,
     session: Option<Box<Session>>,
+    /// Its place at the doors, where it was accepted.
+    guest: Option<Guest>,
     /// This side has said that it sends nothing more.
     closed: bool,
 }
@@ -69,35 +71,43 @@ pub(crate) struct Went {
 
 impl Wire {
     /// Bytes go as they are: on this host alone.
-    pub(crate) fn plain(stream: TcpStream) -> Connected {
+    pub(crate) fn plain(stream: TcpStream, guest: Option<Guest>) -> Connected {
         Connected {
-            wire: Self::new(stream, None),
+            wire: Self::new(stream, None, guest),
             binding: Binding::Local,
             early: BytesMut::new(),
         }
     }
 
-    fn new(stream: TcpStream, session: Option<Box<Session>>) -> Self {
+    fn new(stream: TcpStream, session: Option<Box<Session>>, guest: Option<Guest>) -> Self {
         // Frames are gathered here already; waiting for more in the kernel only adds delay.
         stream.set_nodelay(true).ok();
         Self {
             stream,
             session,
+            guest,
             closed: false,
         }
     }
 
     /// Shakes hands with TLS. Cancelled, the connection is dropped.
-    pub(crate) async fn secure(stream: TcpStream, session: Session) -> Result<Connected, TlsFault> {
-        let mut wire = Self::new(stream, Some(Box::new(session)));
+    pub(crate) async fn secure(
+        stream: TcpStream,
+        session: Session,
+        guest: Option<Guest>,
+    ) -> Result<Connected, TlsFault> {
+        let mut wire = Self::new(stream, Some(Box::new(session)), guest);
         let mut early = BytesMut::new();
         let shaken = timeout(patience::SECURE, wire.shake(&mut early)).await;
         match shaken.unwrap_or(Err(TlsFault::HandshakeTimeout)) {
-            Ok(binding) => Ok(Connected {
-                wire,
-                binding,
-                early,
-            }),
+            Ok(binding) => {
+                wire.guest.as_mut().map(Guest::shaken);
+                Ok(Connected {
+                    wire,
+                    binding,
+                    early,
+                })
+            }
             Err(fault) => {
                 // The other side hears why, if it listens.
                 timeout(patience::CLOSE_LINK, wire.leave()).await.ok();

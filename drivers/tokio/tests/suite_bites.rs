@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tidings::crypto::SecretKey;
 use tidings::{Item, Outcome, Publish, Refusal, Subscribe};
-use tidings_suite::Driver;
-use tidings_tokio::{Node, StationServer, Subscription};
+use tidings_suite::{Driver, Seen};
+use tidings_tokio::{Node, StationServer, StationSettings, Subscription};
 
 type Tokio = driver::On<false>;
 
@@ -48,17 +48,12 @@ impl<const BUG: u8> Driver for Broken<BUG> {
         Self(Tokio::new())
     }
 
-    fn start_station(&self, key: SecretKey, at: &str) -> Result<StationServer, Self::Error> {
-        self.0.start_station(key, at)
+    fn start_station(&self, settings: StationSettings) -> Result<StationServer, Self::Error> {
+        self.0.start_station(settings)
     }
 
-    fn start_probing_station(
-        &self,
-        key: SecretKey,
-        at: &str,
-        every: Duration,
-    ) -> Result<Self::Station, Self::Error> {
-        self.0.start_probing_station(key, at, every)
+    fn seen(&self, station: &StationServer) -> Seen {
+        self.0.seen(station)
     }
 
     fn station_address(&self, station: &StationServer) -> String {

@@ -33,7 +33,15 @@ impl Signer for Sent {
 }
 
 pub(super) fn judge(entry: &Value) -> Result<Judged, Broken> {
-    let binding = Binding::Exporter(array_of(&entry["local"], "binding")?);
+    let local = &entry["local"];
+    let exporter = array_of(local, "binding")?;
+    let binding = match local.get("proved") {
+        None => Binding::Exporter(exporter),
+        Some(_) => Binding::Proved {
+            exporter,
+            peer: NodeId::new(array_of(local, "proved")?),
+        },
+    };
     match text(entry, "checks")? {
         "dialler" => dialler(entry, binding),
         _ => answerer(entry, binding),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tidings::crypto::SecretKey;
 use tidings::{Item, Outcome, Publish, Refusal, Subscribe};
 use tidings_mio::{Node, NodeSettings, StationServer, StationSettings, Subscription};
-use tidings_suite::Driver;
+use tidings_suite::{Driver, Seen};
 
 /// Over TLS, or over loopback TCP.
 pub(crate) struct Mio<const SECURE: bool>;
@@ -22,20 +22,17 @@ impl<const SECURE: bool> Driver for Mio<SECURE> {
         Self
     }
 
-    fn start_station(&self, key: SecretKey, at: &str) -> Result<StationServer, Self::Error> {
-        self.start_probing_station(key, at, Duration::from_secs(30))
+    fn start_station(&self, settings: StationSettings) -> Result<StationServer, Self::Error> {
+        Ok(StationServer::start(settings)?)
     }
 
-    fn start_probing_station(
-        &self,
-        key: SecretKey,
-        at: &str,
-        every: Duration,
-    ) -> Result<StationServer, Self::Error> {
-        let settings = StationSettings::new(key).configure(|config| config.probe_every(every));
-        let scheme = if SECURE { "tls" } else { "tcp" };
-        let settings = settings.listen(&format!("{scheme}://{at}"))?;
-        Ok(StationServer::start(settings)?)
+    fn seen(&self, station: &StationServer) -> Seen {
+        Seen {
+            status: station.status(),
+            io: station.io(),
+            doors: station.doors(),
+            tls_faults: station.tls_faults(),
+        }
     }
 
     fn station_address(&self, station: &StationServer) -> String {

@@ -36,7 +36,7 @@ pub fn a_station_port_in_use_is_said<D: Driver>(driver: &D) {
     let kit = Kit::new(driver);
     let station = kit.station(1);
     let at = host(&driver.station_address(&station));
-    match driver.start_station(key(2), &at) {
+    match driver.start_station(kit.settings_at(2, &at)) {
         Ok(_) => panic!("{at} was taken twice"),
         Err(error) => {
             let said = error.to_string();

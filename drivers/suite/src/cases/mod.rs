@@ -5,12 +5,16 @@
 
 mod addresses;
 mod delivery;
+mod doors;
 mod isolation;
+mod keys;
 mod silence;
 mod stations;
 
 pub use addresses::*;
 pub use delivery::*;
+pub use doors::*;
 pub use isolation::*;
+pub use keys::*;
 pub use silence::*;
 pub use stations::*;

@@ -6,113 +6,16 @@
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
+use tidings::Notice;
 use tidings::code::CloseReason;
-use tidings::crypto::{Profile, SecretKey, Signer};
-use tidings::link::{Binding, Link, LinkSettings, Step};
-use tidings::wire::{Frame, Phase, Position, ResumeOutcome, Role, Split, Subscribed, next_frame};
-use tidings::{Notice, Now, RunId, WallMs};
-
-use bytes::Buf;
+use tidings::wire::{Frame, Phase, Role};
 
 use crate::Driver;
-use crate::kit::{self, Kit, PATIENCE, host, id, key, open};
-use crate::wire::Wire;
+use crate::kit::{Kit, PATIENCE, host, id, key, open};
+use crate::peer::Peer;
 
 /// Short, and long enough for a busy machine to shake hands in between.
 const EVERY: Duration = Duration::from_secs(2);
-
-/// One end of a link made by hand, on a socket of its own. It does what it is told and nothing more.
-struct Peer {
-    wire: Wire,
-    link: Link,
-    key: SecretKey,
-}
-
-impl Peer {
-    fn new<D: Driver>(stream: TcpStream, role: Role, key: u8) -> Self {
-        stream
-            .set_read_timeout(Some(PATIENCE))
-            .expect("a timeout can be set");
-        let (wire, binding) = match D::SECURE {
-            true => Wire::secure(stream, role, key),
-            false => (Wire::plain(stream), Binding::Local),
-        };
-        let key = kit::key(key);
-        let settings = LinkSettings {
-            allow_local: true,
-            ..LinkSettings::new(Profile::ED25519, key.public_key(), role)
-        };
-        let start = Self::now().mono;
-        let link = match role {
-            Role::Station => Link::accept(start, settings, binding, [7; 32]),
-            _ => Link::dial(start, settings, None, binding, [8; 32]),
-        };
-        Self {
-            wire,
-            link: link.expect("local links are allowed"),
-            key,
-        }
-    }
-
-    fn now() -> Now {
-        Now::new(tidings::Instant::ORIGIN, WallMs::new(1_790_000_000_000))
-    }
-
-    /// The next body, or `None` when the other side closed.
-    fn read(&mut self) -> Option<Vec<u8>> {
-        loop {
-            if let Ok(Split::Frame { body, taken }) = next_frame(&self.wire.input, 1 << 20) {
-                let body = body.to_vec();
-                self.wire.input.advance(taken);
-                return Some(body);
-            }
-            if self.wire.ended {
-                return None;
-            }
-            self.wire.read();
-        }
-    }
-
-    fn say(&mut self) {
-        let mut out = Vec::new();
-        while self.link.poll_transmit(&mut out) {}
-        self.wire.write(&out);
-    }
-
-    fn shake_hands(&mut self) {
-        self.say();
-        while !self.link.is_up() {
-            let body = self.read().expect("a frame of the handshake");
-            let step = self.link.handle_frame(Self::now(), &body, &self.key);
-            if let Step::Verified(_) = step.expect("an honest handshake") {
-                self.link.admit(&self.key).expect("it was verified");
-            }
-            self.say();
-        }
-    }
-
-    /// Accepts the one subscription that comes.
-    fn accept_subscription(&mut self) {
-        loop {
-            let body = self.read().expect("a subscription");
-            let Ok(Frame::Subscribe(subscribe)) = Frame::decode(&body, Phase::Established) else {
-                continue;
-            };
-            let position = Position {
-                run: RunId::new([1; 8]),
-                offset: 0,
-            };
-            let subscribed = Frame::Subscribed(Subscribed {
-                id: subscribe.id,
-                resume: ResumeOutcome::None,
-                position,
-            });
-            let mut out = Vec::new();
-            subscribed.encode_framed(&mut out);
-            return self.wire.write(&out);
-        }
-    }
-}
 
 /// A station whose process was stopped keeps its sockets open. Its node finds out by itself, says so
 /// and dials again.
@@ -158,8 +61,10 @@ pub fn a_station_that_stops_answering_is_left_and_dialled_again<D: Driver>(drive
 
 /// A node that still writes and no longer reads its station's probes.
 pub fn a_node_of_which_one_half_is_gone_is_left_by_its_station<D: Driver>(driver: &D) {
+    let settings = Kit::new(driver).settings(1);
+    let settings = settings.configure(|config| config.probe_every(EVERY));
     let station = driver
-        .start_probing_station(key(1), "127.0.0.1:0", EVERY)
+        .start_station(settings)
         .expect("a station starts on a free port");
     let at = host(&driver.station_address(&station));
     let stream = TcpStream::connect(at).expect("the station accepts");

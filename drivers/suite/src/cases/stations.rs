@@ -7,7 +7,7 @@ use tidings::code::GapReason;
 use tidings::{Item, Notice, Outcome, Refusal};
 
 use crate::Driver;
-use crate::kit::{Kit, PATIENCE, host, key, number, numbered, open};
+use crate::kit::{Kit, PATIENCE, host, number, numbered, open};
 
 /// While one of two stations carries on, nothing is lost and nothing is said.
 pub fn killing_one_of_two_stations_loses_nothing<D: Driver>(driver: &D) {
@@ -43,7 +43,7 @@ pub fn the_last_station_gone_interrupts_and_its_return_ends_the_interruption<D: 
     let notice = kit.notice(&mut facts);
     assert!(matches!(notice, Notice::Interrupted { .. }), "{notice:?}");
     let _station = driver
-        .start_station(key(1), &at)
+        .start_station(kit.settings_at(1, &at))
         .expect("the station starts again");
     assert!(
         driver.carried(&mut facts, 1, PATIENCE),

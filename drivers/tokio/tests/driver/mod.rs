@@ -4,20 +4,13 @@ use std::time::Duration;
 
 use tidings::crypto::SecretKey;
 use tidings::{Item, Outcome, Publish, Refusal, Subscribe};
-use tidings_suite::Driver;
-use tidings_tokio::{AddressError, Node, StationServer, StationServerBuilder, Subscription};
+use tidings_suite::{Driver, Seen};
+use tidings_tokio::{Node, StationServer, StationServerBuilder, StationSettings, Subscription};
 use tokio::runtime::Runtime;
 
 /// The driver, with secure links or plain ones.
 pub(crate) struct On<const SECURE: bool> {
     runtime: Runtime,
-}
-
-impl<const SECURE: bool> On<SECURE> {
-    fn builder(key: SecretKey, at: &str) -> Result<StationServerBuilder, AddressError> {
-        let scheme = if SECURE { "tls" } else { "tcp" };
-        StationServer::builder(key).listen(&format!("{scheme}://{at}"))
-    }
 }
 
 impl<const SECURE: bool> Driver for On<SECURE> {
@@ -34,19 +27,18 @@ impl<const SECURE: bool> Driver for On<SECURE> {
         }
     }
 
-    fn start_station(&self, key: SecretKey, at: &str) -> Result<StationServer, Self::Error> {
-        let builder = Self::builder(key, at)?;
+    fn start_station(&self, settings: StationSettings) -> Result<StationServer, Self::Error> {
+        let builder = StationServerBuilder::from(settings);
         Ok(self.runtime.block_on(builder.start())?)
     }
 
-    fn start_probing_station(
-        &self,
-        key: SecretKey,
-        at: &str,
-        every: Duration,
-    ) -> Result<StationServer, Self::Error> {
-        let builder = Self::builder(key, at)?.probe_every(every);
-        Ok(self.runtime.block_on(builder.start())?)
+    fn seen(&self, station: &StationServer) -> Seen {
+        Seen {
+            status: station.status(),
+            io: station.io(),
+            doors: station.doors(),
+            tls_faults: station.tls_faults(),
+        }
     }
 
     fn station_address(&self, station: &StationServer) -> String {
