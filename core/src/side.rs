@@ -163,8 +163,7 @@ impl Side {
 
     /// The moment at or after which what is read now was said, as far as this side can know.
     pub(crate) fn said(&self, now: Now) -> Now {
-        let waits = self.link.outstanding().map(|asked| asked.mono);
-        self.way.said(now, waits)
+        self.way.said(now)
     }
 
     /// Whether this side reads it.
@@ -209,32 +208,32 @@ impl Side {
     pub(crate) fn written(&mut self, now: Now, bytes: usize) -> bool {
         let waited = self.link.probe_waits();
         self.link.handle_written(now, bytes);
-        if !waited || self.link.probe_waits() {
-            return false;
-        }
-        self.way.ask();
-        // Its answer may have been here before this was told.
-        if let (None, Some(answered)) = (self.link.outstanding(), self.link.answered()) {
-            self.way.answer(&answered);
-        }
-        true
+        waited && !self.link.probe_waits()
     }
 
     /// A `pong` came. False: it answers no outstanding probe.
     pub(crate) fn pong(&mut self, now: Now, nonce: &[u8; 16]) -> bool {
-        let waits = self.link.outstanding().is_some();
         let counts = self.link.handle_pong(now, nonce);
-        if let Some(answered) = self.link.answered().filter(|_| waits && counts) {
-            self.way.answer(&answered);
+        if counts {
+            self.way.answer(now);
         }
         counts
     }
 
     /// Probes the other side at once.
-    pub(crate) fn suspect(&mut self, now: Instant) {
+    pub(crate) fn suspect(&mut self, now: Now) {
         if self.is_live() {
-            self.link.handle_suspect(now);
-            self.queue_handshake();
+            self.link.handle_suspect(now.mono);
+            self.queue_probe(now);
+        }
+    }
+
+    /// Queues a probe, if one is due.
+    fn queue_probe(&mut self, now: Now) {
+        let before = self.link.probes().sent;
+        self.queue_handshake();
+        if self.link.probes().sent != before {
+            self.way.ask(now);
         }
     }
 
@@ -328,13 +327,13 @@ impl Side {
     }
 
     /// The deadline in the index has come.
-    pub(crate) fn handle_timeout(&mut self, now: Instant) -> Result<(), LinkError> {
+    pub(crate) fn handle_timeout(&mut self, now: Now) -> Result<(), LinkError> {
         self.armed = None;
         if self.closed {
             return Ok(());
         }
-        self.link.handle_timeout(now)?;
-        self.queue_handshake();
+        self.link.handle_timeout(now.mono)?;
+        self.queue_probe(now);
         Ok(())
     }
 

@@ -22,7 +22,7 @@ impl Link {
     /// Says that the transport took so many bytes more. Say it before handing in what was read after it.
     pub fn handle_written(&mut self, now: Now, bytes: usize) {
         self.writes.take(now.mono, bytes);
-        self.probe.written(now, self.writes.written());
+        self.probe.written(now.mono, self.writes.written());
     }
 
     /// Takes a `pong`. False: it answers no outstanding probe, and changes nothing but a count.
@@ -85,11 +85,6 @@ impl Link {
     /// The last probe that was answered.
     pub const fn answered(&self) -> Option<Answered> {
         self.probe.answered()
-    }
-
-    /// When the probe was written whose answer is waited for.
-    pub const fn outstanding(&self) -> Option<Now> {
-        self.probe.outstanding()
     }
 
     /// Counts of its probes.

@@ -1,11 +1,12 @@
 //! Whether the other side still answers.
 //!
 //! Decides: when it is probed, which answer counts, when it is given up. Leaves to others: writing and reading. Believes: the monotonic
-//! clock; the wall is kept to be told. Bounded by: one probe at a time, two unanswered.
+//! clock; the wall is told back. Bounded by: one probe at a time, two unanswered.
 //!
 //! One clock per link. It starts when a probe's bytes were written, stands still while this side does not read, and when it is over the
 //! next probe goes out: with the answer here that is the period, without it a probe is missed. Nothing but the answer to the outstanding
-//! probe counts, whatever else is heard: a side that can still write may no longer read.
+//! probe counts, whatever else is heard: a side that can still write may no longer read. What an answer proves counts from when its probe
+//! was due: who is told of a write is told late, and knows no more of it.
 
 use super::watch::Countdown;
 use crate::{Duration, Instant, Now};
@@ -24,14 +25,14 @@ const AWAKE_PATIENCE: Duration = Duration::from_secs(5);
 /// The last probe that was answered. What is read of the link after `heard` was said after `asked`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answered {
-    /// When its bytes were written; when it was due, where its answer was here before that was told.
+    /// When it was due, so that its bytes were written no earlier. The wall is as far back as mono says, which may have stood still since.
     pub asked: Now,
     /// When its answer was read.
     pub heard: Now,
 }
 
 impl Answered {
-    /// How long the answer took.
+    /// How long the answer took, and the probe to be written.
     pub const fn round_trip(&self) -> Duration {
         self.heard.mono.saturating_since(self.asked.mono)
     }
@@ -59,12 +60,12 @@ enum State {
         urgent: bool,
         since: Instant,
         end: u64,
-        answered: Option<Now>,
+        answered: bool,
     },
-    /// Its clock runs. `asked`: it is not answered.
+    /// Its clock runs. `asked`: it is not answered, and was due then.
     Running {
         urgent: bool,
-        asked: Option<Now>,
+        asked: Option<Instant>,
         clock: Countdown,
     },
 }
@@ -163,13 +164,13 @@ impl Probe {
                 urgent,
                 since,
                 end,
-                answered: None,
+                answered: false,
             };
         }
     }
 
     /// The transport took so many bytes of the link. True when the clock has started.
-    pub(super) fn written(&mut self, now: Now, bytes: u64) -> bool {
+    pub(super) fn written(&mut self, now: Instant, bytes: u64) -> bool {
         let State::Queued {
             urgent,
             since,
@@ -185,48 +186,38 @@ impl Probe {
         let patience = if urgent { AWAKE_PATIENCE } else { self.every };
         self.state = State::Running {
             urgent,
-            asked: Some(now),
-            clock: Countdown::new(now.mono, patience, self.paused),
+            asked: (!answered).then_some(since),
+            clock: Countdown::new(now, patience, self.paused),
         };
-        if let Some(heard) = answered {
-            // It was written at some time before that, and not before it was due.
-            let asked = heard.before(heard.mono.saturating_since(since));
-            self.answer(now.mono, Answered { asked, heard });
+        if answered && urgent {
+            self.rest(now);
         }
         true
     }
 
     /// An answer to probe `number` came. False when that is not the outstanding one.
     pub(super) fn handle_answer(&mut self, now: Now, number: Option<u64>) -> bool {
-        let counts = number == Some(self.counts.sent)
-            && match &mut self.state {
-                State::Off | State::Due { .. } | State::Running { asked: None, .. } => false,
-                State::Queued { answered, .. } => {
-                    let first = answered.is_none();
-                    answered.get_or_insert(now);
-                    first
-                }
-                State::Running {
-                    asked: Some(asked), ..
-                } => {
-                    let (asked, heard) = (*asked, now);
-                    self.answer(now.mono, Answered { asked, heard });
-                    true
-                }
-            };
-        self.counts.stray += u64::from(!counts);
-        counts
-    }
-
-    fn answer(&mut self, now: Instant, answered: Answered) {
-        if let State::Running { urgent, asked, .. } = &mut self.state {
-            *asked = None;
-            self.missed = 0;
-            self.answered = Some(answered);
-            if *urgent {
-                self.rest(now);
-            }
+        let asked = match &mut self.state {
+            _ if number != Some(self.counts.sent) => None,
+            State::Off | State::Due { .. } => None,
+            State::Queued {
+                since, answered, ..
+            } => (!core::mem::replace(answered, true)).then_some(*since),
+            State::Running { asked, .. } => asked.take(),
+        };
+        let Some(asked) = asked else {
+            self.counts.stray += 1;
+            return false;
+        };
+        self.missed = 0;
+        self.answered = Some(Answered {
+            asked: now.before(now.mono.saturating_since(asked)),
+            heard: now,
+        });
+        if let State::Running { urgent: true, .. } = self.state {
+            self.rest(now.mono);
         }
+        true
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -247,14 +238,6 @@ impl Probe {
 
     pub(super) const fn answered(&self) -> Option<Answered> {
         self.answered
-    }
-
-    /// When the probe was written whose answer is waited for.
-    pub(super) const fn outstanding(&self) -> Option<Now> {
-        match self.state {
-            State::Running { asked, .. } => asked,
-            _ => None,
-        }
     }
 
     pub(super) const fn counts(&self) -> Probes {

@@ -4,10 +4,14 @@
 //! said, and whether a side that was away asks who is still there. Believes: mono; the wall where mono stood still. Bounded by: a fixed size.
 //!
 //! What is read now was said after the probe that was answered last was asked: that is certain. And it was under way for no longer than that
-//! probe and its answer were, or than one that is not answered has been, and than was not read since then: who stands still for a while
-//! makes what comes later by that while, and by no more.
+//! probe and its answer were, or than the oldest has been that is not answered, and than was not read since then: who stands still for a
+//! while makes what comes later by that while, and by no more. A probe is asked when it is handed out: when it was written nobody knows.
+//!
+//! One thing no clock shows: a process that is stopped for less than [`SILENT`] while both of its clocks run and nothing of its own is due
+//! takes what waited for it as just said. A window may begin too late by as much as it was stopped, until a probe asked after that is
+//! answered. To wake up only to be sure of it would cost an idle node its sleep, and to count every pause between two inputs would begin the
+//! windows of an idle node a whole probe's interval early.
 
-use crate::link::Answered;
 use crate::time::{Duration, Instant, Now};
 
 /// A side that is there looks at its clocks so soon after it woke, and after what was due.
@@ -52,6 +56,13 @@ impl Unread {
     }
 }
 
+/// A probe was handed out then, and so much had not been read.
+#[derive(Clone, Copy, Debug)]
+struct Ask {
+    at: Now,
+    unread: Unread,
+}
+
 /// What is known of one link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
@@ -60,8 +71,9 @@ pub(super) struct Way {
     /// How long the answer to that took, and what had not been read when it was asked.
     trip: u64,
     base: Unread,
-    /// What had not been read when the last probe was asked.
-    asked: Unread,
+    /// The last probe, whose answer alone counts, and the first one since that answer.
+    asked: Ask,
+    oldest: Option<Ask>,
     /// When a frame was last taken, and for how long mono had run without reading by then.
     heard: Option<Now>,
     ran: u64,
@@ -77,7 +89,11 @@ impl Way {
             after: now,
             trip: 0,
             base: NONE,
-            asked: NONE,
+            asked: Ask {
+                at: now,
+                unread: NONE,
+            },
+            oldest: None,
             heard: None,
             ran: 0,
             unread: NONE,
@@ -117,37 +133,39 @@ impl Way {
         self.unread.stood = self.unread.stood.saturating_add(unread.stood);
     }
 
-    /// A probe was written.
-    pub(super) fn ask(&mut self) {
-        self.asked = self.unread;
+    /// A probe is handed out.
+    pub(super) fn ask(&mut self, now: Now) {
+        self.asked = Ask {
+            at: now,
+            unread: self.unread,
+        };
+        self.oldest.get_or_insert(self.asked);
     }
 
-    /// The last probe is answered.
-    pub(super) fn answer(&mut self, answered: &Answered) {
-        self.base = self.asked;
-        self.trip = self.since(answered.heard, answered.asked.mono);
-        self.after = answered.asked;
+    /// The last probe is answered, and with it all before it.
+    pub(super) fn answer(&mut self, now: Now) {
+        self.trip = self.since(now, &self.asked);
+        self.base = self.asked.unread;
+        self.after = self.asked.at;
+        self.oldest = None;
     }
 
     /// The handshake is over, which answers its beginning; what comes is said after it.
     pub(super) fn rise(&mut self, now: Now) {
-        self.answer(&Answered {
-            asked: self.after,
-            heard: now,
-        });
+        self.answer(now);
         self.after = now;
         self.base.stood = self.unread.stood;
     }
 
-    /// How long ago a moment is at which the last probe was asked, less what was not read since.
-    fn since(&self, now: Now, asked: Instant) -> u64 {
-        let waited = micros(now.mono.saturating_since(asked));
-        waited.saturating_sub(self.unread.ran.saturating_sub(self.asked.ran))
+    /// How long ago a probe was asked, less what was not read since.
+    fn since(&self, now: Now, ask: &Ask) -> u64 {
+        let waited = micros(now.mono.saturating_since(ask.at.mono));
+        waited.saturating_sub(self.unread.ran.saturating_sub(ask.unread.ran))
     }
 
-    /// The moment at or after which what is read now was said. `waits`: when the probe was asked whose answer is waited for.
-    pub(super) fn said(&self, now: Now, waits: Option<Instant>) -> Now {
-        let waits = waits.map_or(0, |asked| self.since(now, asked));
+    /// The moment at or after which what is read now was said.
+    pub(super) fn said(&self, now: Now) -> Now {
+        let waits = self.oldest.map_or(0, |ask| self.since(now, &ask));
         let ran = self.unread.ran.saturating_sub(self.base.ran);
         let ran = self.trip.max(waits).saturating_add(ran);
         let stood = self.unread.stood.saturating_sub(self.base.stood);
@@ -193,41 +211,53 @@ mod tests {
     }
 
     fn probed(way: &mut Way, asked: Now, heard: Now) {
-        way.ask();
+        way.ask(asked);
         way.take(heard);
-        way.answer(&Answered { asked, heard });
+        way.answer(heard);
     }
 
     #[test]
     fn what_is_read_was_under_way_for_one_round_trip_and_said_after_what_was_answered() {
         let mut way = way();
-        assert_eq!(way.said(both(5000), None), both(4960));
-        assert_eq!(way.said(both(1010), None), both(1000));
+        assert_eq!(way.said(both(5000)), both(4960));
+        assert_eq!(way.said(both(1010)), both(1000));
         probed(&mut way, both(6000), both(6007));
-        assert_eq!(way.said(both(6100), None), both(6093));
-        assert_eq!(way.said(both(6001), None), both(6000));
+        assert_eq!(way.said(both(6100)), both(6093));
+        assert_eq!(way.said(both(6001)), both(6000));
         // One that waits for its answer shows that it takes longer by now.
-        way.ask();
-        assert_eq!(way.said(both(9005), ms(9000)), both(8998));
-        assert_eq!(way.said(both(9500), ms(9000)), both(9000));
+        way.ask(both(9000));
+        assert_eq!(way.said(both(9005)), both(8998));
+        assert_eq!(way.said(both(9500)), both(9000));
+    }
+
+    #[test]
+    fn the_oldest_probe_without_an_answer_counts_until_a_later_one_has_its_own() {
+        let mut way = way();
+        way.ask(both(9000));
+        way.stand_still(0, Duration::from_millis(200));
+        way.ask(both(12_000));
+        // Under way for 3,100 ms but for the 200 in which nothing was read, and for those.
+        assert_eq!(way.said(both(12_100)), both(9000));
+        way.answer(both(12_130));
+        assert_eq!(way.said(both(12_200)), both(12_070));
+        assert_eq!(way.said(both(12_100)), both(12_000));
     }
 
     #[test]
     fn what_was_not_read_is_added_until_a_probe_asked_later_is_answered() {
         let mut way = way();
         way.stand_still(0, Duration::from_millis(700));
-        assert_eq!(way.said(both(5000), None), both(4260));
-        assert_eq!(way.said(both(7000), None), both(6260));
+        assert_eq!(way.said(both(5000)), both(4260));
+        assert_eq!(way.said(both(7000)), both(6260));
         // It is no part of the probe in which it lies.
-        way.ask();
+        way.ask(both(8000));
         let ran = way.ran();
         way.stand_still(ran, Duration::from_millis(300));
         way.take(both(8310));
-        let (asked, heard) = (both(8000), both(8310));
-        way.answer(&Answered { asked, heard });
-        assert_eq!(way.said(both(9000), None), both(8690));
+        way.answer(both(8310));
+        assert_eq!(way.said(both(9000)), both(8690));
         probed(&mut way, both(9000), both(9010));
-        assert_eq!(way.said(both(9500), None), both(9490));
+        assert_eq!(way.said(both(9500)), both(9490));
     }
 
     #[test]
@@ -277,12 +307,12 @@ mod tests {
         let awake = at(2050, 5050);
         way.miss(Unread::between(both(2000), awake, || None).expect("it slept"));
         // Mono had stood at 2,000 when that was said, or ran for the 50 ms in which it woke.
-        assert_eq!(way.said(awake, None), at(1960, 1960));
-        assert_eq!(way.said(at(3050, 6050), None), at(2960, 2960));
+        assert_eq!(way.said(awake), at(1960, 1960));
+        assert_eq!(way.said(at(3050, 6050)), at(2960, 2960));
         // What comes after a handshake was not said in a suspend before its end.
         let mut way = Way::new(both(960));
         way.miss(Unread::between(both(960), at(970, 3970), || None).expect("it slept"));
         way.rise(at(1000, 4000));
-        assert_eq!(way.said(at(1050, 4050), None), at(1010, 4010));
+        assert_eq!(way.said(at(1050, 4050)), at(1010, 4010));
     }
 }

@@ -58,6 +58,8 @@ pub(super) struct Pipe {
     pub(super) paused_at: Option<Moment>,
     /// Its writer stopped for the budget.
     pub(super) blocked: bool,
+    /// Since when it has not taken all of what its writer has.
+    pub(super) behind: Option<Instant>,
     /// When the last byte arrives, and until when the line is busy.
     last: Instant,
     busy: Instant,

@@ -54,10 +54,11 @@ pub(super) enum Seen {
         written: Instant,
         note: Note,
     },
-    /// A machine wrote a frame.
+    /// A machine wrote a frame, which may have waited for its way since then.
     Wrote {
         cable: usize,
         side: usize,
+        since: Instant,
         note: Note,
     },
     /// A machine reads again what it had not read since then.

@@ -4,7 +4,7 @@
 //! Believes: the true time. Bounded by: a fixed size.
 //!
 //! It was said after the last probe that was answered was asked, and was under way for no longer than the longer of that probe with its answer and
-//! of one that is not answered yet, and than was not read since. A client may take it for as early as that, counting all that may not have been
+//! of the oldest that is not answered yet, and than was not read since. A client may take it for as early as that, counting all that may not have been
 //! read, and for no later than it was said; or, where it was under way for longer, than that, counting what surely was not read.
 
 use crate::side::SILENT;
@@ -53,24 +53,29 @@ struct Count {
     unread: Duration,
     heard: Duration,
     base: Duration,
-    /// The probe that waits for its answer, and what was not read when it was asked.
-    asked: Option<(Instant, Duration)>,
+    /// The last probe, and what was not read when it was asked; the first one since an answer.
+    asked: (Instant, Duration),
+    oldest: Option<(Instant, Duration)>,
     /// How long the last one took that was answered, less what was not read.
     trip: Duration,
 }
 
 impl Count {
-    fn waits(&self, now: Instant) -> Duration {
-        let waits = self.asked.map(|(asked, before)| {
-            let unread = self.unread.saturating_sub(before);
-            now.saturating_since(asked).saturating_sub(unread)
-        });
-        waits.unwrap_or_default()
+    fn asks(&mut self, at: Instant) {
+        self.asked = (at, self.unread);
+        self.oldest.get_or_insert(self.asked);
+    }
+
+    /// For how long a probe has been under way.
+    fn since(&self, now: Instant, (asked, before): (Instant, Duration)) -> Duration {
+        let unread = self.unread.saturating_sub(before);
+        now.saturating_since(asked).saturating_sub(unread)
     }
 
     fn hears_answer(&mut self, now: Instant) {
-        self.trip = self.waits(now);
-        self.base = self.asked.take().map_or(self.unread, |(_, before)| before);
+        self.trip = self.since(now, self.asked);
+        self.base = self.asked.1;
+        self.oldest = None;
     }
 
     /// All of a time was not read, at whose beginning so much had been counted.
@@ -79,8 +84,9 @@ impl Count {
     }
 
     fn under_way(&self, now: Instant) -> Duration {
+        let waits = self.oldest.map(|asked| self.since(now, asked));
         let unread = self.unread.saturating_sub(self.base);
-        self.trip.max(self.waits(now)) + unread
+        self.trip.max(waits.unwrap_or_default()) + unread
     }
 }
 
@@ -91,7 +97,8 @@ pub(super) struct Pace {
     sure: Count,
     /// What is read now was said after that, as its client surely knows, and as it may know.
     after: [Instant; 2],
-    asked: Option<(Instant, [u8; 16])>,
+    /// The last probe: when it may have been asked, when it was written, its nonce.
+    asked: Option<(Instant, Instant, [u8; 16])>,
     up: Moment,
     heard: Option<Moment>,
     /// When it was last found not to have been there.
@@ -117,21 +124,22 @@ impl Pace {
         self.after = [now.truth; 2];
     }
 
-    pub(super) fn asks(&mut self, now: Moment, nonce: [u8; 16]) {
-        self.asked = Some((now.truth, nonce));
-        self.most.asked = Some((now.truth, self.most.unread));
-        self.sure.asked = Some((now.mono, self.sure.unread));
+    /// A probe is written. It was handed out before that, where the way took nothing since `since`.
+    pub(super) fn asks(&mut self, now: Moment, since: Instant, nonce: [u8; 16]) {
+        self.asked = Some((since, now.truth, nonce));
+        self.most.asks(since);
+        self.sure.asks(now.mono);
     }
 
     pub(super) fn hears_answer(&mut self, now: Moment, nonce: [u8; 16]) {
-        if let Some((asked, _)) = self.asked.take_if(|(_, asked)| *asked == nonce) {
+        if let Some((asked, written, _)) = self.asked.take_if(|(.., asked)| *asked == nonce) {
             // Who woke since may have asked anew, before it read this.
-            if self.missed <= asked {
+            if self.missed <= written {
                 self.most.hears_answer(now.truth);
                 self.after[0] = asked;
             }
             self.sure.hears_answer(now.mono);
-            self.after[1] = asked;
+            self.after[1] = written;
         }
     }
 

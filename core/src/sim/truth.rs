@@ -210,9 +210,12 @@ impl Truth {
             Seen::Wrote {
                 cable,
                 side: CLIENT,
+                since,
                 note: Note::Ping(nonce),
-            } => self.lines[cable].pace.asks(moment, nonce),
-            Seen::Wrote { cable, side, note } => self.wrote(now, cable, side, note),
+            } => self.lines[cable].pace.asks(moment, since, nonce),
+            Seen::Wrote {
+                cable, side, note, ..
+            } => self.wrote(now, cable, side, note),
             Seen::Took { cable, side, .. } if self.lines[cable].ended[side] => {}
             Seen::Took {
                 cable,

@@ -71,7 +71,7 @@ impl Station {
         let Some(side) = self.links.get_mut(link) else {
             return;
         };
-        match side.base.handle_timeout(now.mono) {
+        match side.base.handle_timeout(now) {
             Ok(()) => self.arm_link(link),
             Err(error) => self.fail_link(now, link, error),
         }
@@ -82,7 +82,7 @@ impl Station {
     pub(super) fn suspect_all(&mut self, now: Now) {
         self.counts.clock_jumps += 1;
         for (link, side) in self.links.iter_mut() {
-            side.base.suspect(now.mono);
+            side.base.suspect(now);
             side.base.rearm(&mut self.timers, Timer::Link(link));
             if side.base.take_ready(false) {
                 self.actions.push_back(Task::send(link));

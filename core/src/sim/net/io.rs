@@ -243,12 +243,14 @@ impl Net {
         loop {
             if pipe.bytes() >= budget {
                 pipe.blocked = true;
+                pipe.behind.get_or_insert(self.now);
                 return;
             }
             let Some(machine) = host.machine() else {
                 return;
             };
             if !io.fill(machine) {
+                pipe.behind = None;
                 return;
             }
             let mut bytes = self.spare.pop().unwrap_or_default();
@@ -263,6 +265,7 @@ impl Net {
             host.dirty = true;
             host.touched = self.now;
             if let Some((topics, profile)) = &self.watch {
+                let since = pipe.behind.unwrap_or(self.now);
                 let mut at = 0;
                 while let Ok(Split::Frame { body, taken }) = next_frame(&bytes[at..], u32::MAX) {
                     let note = note_of(body, *profile, topics);
@@ -270,7 +273,12 @@ impl Net {
                     if vanishes {
                         // Its machine waits for an answer all the same.
                         if let Note::Ping(_) = note {
-                            self.seen.push(Seen::Wrote { cable, side, note });
+                            self.seen.push(Seen::Wrote {
+                                cable,
+                                side,
+                                since,
+                                note,
+                            });
                         }
                         at += taken;
                         continue;
@@ -283,7 +291,12 @@ impl Net {
                     pipe.written += taken as u64;
                     let (end, written) = (pipe.written, self.now);
                     pipe.records.push_back(Record { end, written, note });
-                    self.seen.push(Seen::Wrote { cable, side, note });
+                    self.seen.push(Seen::Wrote {
+                        cable,
+                        side,
+                        since,
+                        note,
+                    });
                 }
             }
             if vanishes {
