@@ -17,7 +17,7 @@ use crate::line::Line;
 pub const ROUNDS: usize = 25;
 
 /// The CPU time of this thread.
-fn cpu() -> Duration {
+pub(crate) fn cpu() -> Duration {
     let spent = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(spent.tv_sec.unsigned_abs(), spent.tv_nsec as u32)
 }

@@ -132,6 +132,13 @@ impl Line {
         .gating(count)
     }
 
+    /// A count that must at least be reached, of one run.
+    pub fn least(goal: u8, what: &str, (count, unit): (f64, &str), wanted: f64) -> Self {
+        let figure = format!("{} {unit}", number(count));
+        let wanted_text = format!(">= {}", number(wanted));
+        Self::new(goal, what, figure, wanted_text, count >= wanted)
+    }
+
     /// A figure to compare others with.
     pub fn shown(goal: u8, what: &str, figure: String) -> Self {
         let line = Self::new(goal, what, figure, String::new(), true);

@@ -10,10 +10,8 @@ use std::thread;
 use std::time::{Instant as Wall, SystemTime};
 
 use tidings::crypto::SecretKey;
-use tidings::pump::LinkIo;
-use tidings::{
-    Binding, Instant, Intake, Item, LinkEvent, Now, Sources, Station, Subscribe, WallMs,
-};
+use tidings::pump::{LinkIo, Machine};
+use tidings::{Binding, Instant, Intake, Item, LinkEvent, Now, Sources, Subscribe, WallMs};
 use tidings_tokio::Node;
 
 use crate::line::Line;
@@ -25,14 +23,19 @@ const COUNT: usize = 10_000;
 /// Runs of each kind, in turn; the fastest counts.
 const RUNS: usize = 3;
 /// An epoch this much later than now is followed from its first number.
-const AHEAD_US: u64 = 600_000_000;
+pub(super) const AHEAD_US: u64 = 600_000_000;
+
+/// The host's wall, and a monotonic clock that begins: what the end of a driver's link is told.
+pub(super) fn now() -> Now {
+    let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let wall = wall.expect("after 1970").as_millis() as u64;
+    Now::new(Instant::ORIGIN, WallMs::new(wall))
+}
 
 /// Facts a second, in thousands.
 fn rate(threads: usize) -> f64 {
-    let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let wall = wall.expect("after 1970").as_millis() as u64;
-    let now = Now::new(Instant::ORIGIN, WallMs::new(wall));
-    let mut facts = Facts::new(Keys::Real).since(wall * 1000 + AHEAD_US);
+    let now = now();
+    let mut facts = Facts::new(Keys::Real).since(now.wall.as_millis() * 1000 + AHEAD_US);
     let frames = events(&mut 0, &facts.many(now, COUNT));
 
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -48,6 +51,15 @@ fn rate(threads: usize) -> f64 {
 
 /// A station's end of one link: the handshake and the subscription, then every frame as fast as it is taken.
 fn serve(listener: &TcpListener, key: Key, now: Now, frames: &[u8]) -> io::Result<()> {
+    let mut stream = accept(listener, key, now)?;
+    stream.write_all(frames)?;
+    // Until the node says goodbye.
+    io::copy(&mut stream, &mut io::sink())?;
+    Ok(())
+}
+
+/// A station's end of the next connection: until a node has subscribed, and was told so.
+pub(super) fn accept(listener: &TcpListener, key: Key, now: Now) -> io::Result<TcpStream> {
     let (mut stream, _) = listener.accept()?;
     let mut station = plain_station(key);
     let up = LinkEvent::Up {
@@ -65,19 +77,22 @@ fn serve(listener: &TcpListener, key: Key, now: Now, frames: &[u8]) -> io::Resul
         assert!(matches!(intake, Ok(Intake::Open)));
     }
     write(&mut io, &mut station, now, &mut stream)?;
-    stream.write_all(frames)?;
-    // Until the node says goodbye.
-    io::copy(&mut stream, &mut io::sink())?;
-    Ok(())
+    Ok(stream)
 }
 
-fn write(io: &mut LinkIo, station: &mut Station, now: Now, to: &mut TcpStream) -> io::Result<()> {
-    while io.fill(station) {
+/// All a machine has to say on a link.
+pub(super) fn write(
+    io: &mut LinkIo,
+    machine: &mut impl Machine,
+    now: Now,
+    to: &mut TcpStream,
+) -> io::Result<()> {
+    while io.fill(machine) {
         let mut slices: [&[u8]; 8] = [&[]; 8];
         let count = io.chunks(&mut slices);
         let bytes = slices[..count].concat();
         to.write_all(&bytes)?;
-        io.wrote(station, now, bytes.len());
+        io.wrote(machine, now, bytes.len());
     }
     Ok(())
 }

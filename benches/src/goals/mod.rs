@@ -7,6 +7,7 @@ pub(crate) mod attack;
 pub(crate) mod codec;
 pub(crate) mod cores;
 pub(crate) mod dedup;
+pub(crate) mod drivers;
 pub mod fanout;
 pub(crate) mod machines;
 pub(crate) mod memory;
@@ -99,6 +100,10 @@ pub const COUNTED: &[Counted] = &[
     Counted {
         goals: &[10],
         lines: memory::lines,
+    },
+    Counted {
+        goals: &[16],
+        lines: drivers::lines,
     },
     Counted {
         goals: &[18],
