@@ -18,7 +18,7 @@ use tidings::crypto::SecretKey;
 use tidings::{
     ClientConfig, ClientLimits, ConfigError, NodeId, RealmId, StationConfig, StationLimits,
 };
-use tidings_tokio::{Node, NodeBuilder, StationServer, StationServerBuilder};
+use tidings_tokio::{DoorLimits, Node, NodeBuilder, StationServer, StationServerBuilder};
 use toml::de::DeTable;
 
 use crate::args::ConfigCommand;
@@ -51,6 +51,14 @@ const STATION_BOUNDS: &[Bound<StationLimits>] = &[
         &mut limits.subscriptions_per_link
     }),
     ("topics", |limits| &mut limits.topics),
+];
+
+const DOOR_BOUNDS: &[Bound<DoorLimits>] = &[
+    ("handshakes", |doors| &mut doors.handshakes),
+    ("handshakes_per_address", |doors| {
+        &mut doors.handshakes_per_address
+    }),
+    ("links_per_address", |doors| &mut doors.links_per_address),
 ];
 
 const NODE_BOUNDS: &[Bound<ClientLimits>] = &[
@@ -90,6 +98,7 @@ pub(crate) struct StationPart {
     pins: Vec<RealmId>,
     gateways: Vec<NodeId>,
     pub(crate) limits: StationLimits,
+    doors: DoorLimits,
 }
 
 /// `[node]`.
@@ -203,12 +212,12 @@ impl StationPart {
                     .ok_or_else(|| "a realm's name has 1 to 255 bytes".to_owned())
             }),
             gateways: section.list("gateways", place, node_id),
-            limits: bounds(
-                &mut section,
-                place,
-                StationLimits::default(),
-                STATION_BOUNDS,
-            ),
+            limits: section
+                .section("limits", place)
+                .map_or_else(StationLimits::default, |table| {
+                    bounds(table, place, StationLimits::default(), STATION_BOUNDS)
+                }),
+            doors: doors(&mut section, place),
         };
         if let Some(listen) = &part.listen {
             let refused = StationServer::builder(nobody()).listen(listen).err();
@@ -244,7 +253,9 @@ impl StationPart {
 
     /// Its settings, in a station that is to be started.
     pub(crate) fn apply(&self, builder: StationServerBuilder) -> StationServerBuilder {
-        builder.configure(|config| self.core(config))
+        builder
+            .doors(self.doors)
+            .configure(|config| self.core(config))
     }
 }
 
@@ -263,7 +274,11 @@ impl NodePart {
             replication_factor: section.number("replication_factor", place),
             order_timeout: section.span("order_timeout", place),
             max_frame: frame(&mut section, place),
-            limits: bounds(&mut section, place, node::patient_limits(), NODE_BOUNDS),
+            limits: section
+                .section("limits", place)
+                .map_or_else(node::patient_limits, |table| {
+                    bounds(table, place, node::patient_limits(), NODE_BOUNDS)
+                }),
         };
         section.end(place);
         tell_setting(
@@ -312,20 +327,31 @@ fn frame(section: &mut Section<'_>, place: &mut Place<'_>) -> Option<u32> {
     Some(u32::try_from(bytes).unwrap_or(u32::MAX))
 }
 
-/// `limits`, a table of its own: what it says of these bounds.
+/// What a table says of these bounds.
 fn bounds<L>(
-    section: &mut Section<'_>,
+    mut table: Section<'_>,
     place: &mut Place<'_>,
     mut limits: L,
     known: &[Bound<L>],
 ) -> L {
-    if let Some(mut table) = section.section("limits", place) {
-        for (name, kept) in known {
-            if let Some(bound) = table.number(name, place) {
-                *kept(&mut limits) = bound;
-            }
+    for (name, kept) in known {
+        if let Some(bound) = table.number(name, place) {
+            *kept(&mut limits) = bound;
         }
-        table.end(place);
+    }
+    table.end(place);
+    limits
+}
+
+/// `doors`, whose bounds are the driver's.
+fn doors(section: &mut Section<'_>, place: &mut Place<'_>) -> DoorLimits {
+    let mut limits = DoorLimits::default();
+    if let Some(mut table) = section.section("doors", place) {
+        if let Some(bound) = table.truth("bound_loopback", place) {
+            limits.bound_loopback = bound;
+        }
+        limits = bounds(table, place, limits, DOOR_BOUNDS);
+        tell_setting(place, "station", limits.check().err());
     }
     limits
 }

@@ -2,7 +2,9 @@
 //!
 //! Decides: what is printed. Leaves to others: everything a station does. Believes: no clock. Bounded by: the station's own limits.
 
-use tidings_tokio::StationServer;
+use std::time::Duration;
+
+use tidings_tokio::{Crowd, StationServer};
 
 use crate::args::{DEFAULT_LISTEN, StationArgs};
 use crate::config::Config;
@@ -11,6 +13,9 @@ use crate::human::count;
 use crate::node::start_failure;
 use crate::signals::Told;
 use crate::{human, keyfile};
+
+/// How often it is looked whether somebody was turned away.
+const LOOKS: Duration = Duration::from_secs(1);
 
 /// Runs `tidings station`.
 pub(crate) async fn run(args: StationArgs) -> Result<Exit, Failure> {
@@ -45,7 +50,14 @@ pub(crate) async fn run(args: StationArgs) -> Result<Exit, Failure> {
         station.id(),
         station.address().replace(&format!("{}@", station.id()), ""),
     ))?;
-    Told::listen().wait().await;
+    let mut told = Told::listen();
+    let mut looks = tokio::time::interval(LOOKS);
+    loop {
+        tokio::select! {
+            () = told.wait() => break,
+            _ = looks.tick() => std::iter::from_fn(|| station.turned_away()).for_each(say),
+        }
+    }
     say("closing");
     let totals = totals(&station);
     station.drain().await;
@@ -63,12 +75,15 @@ fn address(station: &StationServer) -> String {
     }
 }
 
-/// What came to no secure channel, and why.
+/// What came to no secure channel, and why, and what was closed at the doors.
 fn turned_away(station: &StationServer) -> String {
-    let faults = station.tls_faults();
+    let (faults, doors) = (station.tls_faults(), station.doors());
+    let faults = faults.iter().map(|(fault, times)| (fault.text(), times));
+    let crowds = Crowd::ALL.iter();
+    let crowds = crowds.map(|crowd| (crowd.text(), doors.refused(*crowd)));
     let each: Vec<String> = faults
-        .iter()
-        .map(|(fault, times)| format!("{} {}", count(times), fault.text()))
+        .chain(crowds.filter(|(_, times)| *times > 0))
+        .map(|(why, times)| format!("{} {why}", count(times)))
         .collect();
     match each.is_empty() {
         true => String::new(),

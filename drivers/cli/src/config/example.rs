@@ -33,6 +33,12 @@ ones_per_link = 64                     # anycast publications that wait for one 
 read_bytes = "64MiB"                   # of long frames on their way in, all links together
 publication_bytes = 1048000            # the longest publication
 
+[station.doors]                        # connections beyond these are closed before anything is computed for them
+handshakes = 1024                      # of TLS, under way
+handshakes_per_address = 64            # an IPv4 address, or the first 64 bits of an IPv6 address
+links_per_address = 1024               # more where many nodes are behind one address
+bound_loopback = false                 # whether the addresses of this host have bounds of their own
+
 [node]                                 # tidings pub and tidings sub --config FILE
 stations = ["tcp://127.0.0.1:7400"]    # "tls://NODEID@HOST:7400" as the station prints it; two carry on where one fails
 #key = "node.key"                      # made by tidings keygen; without one each run is somebody new

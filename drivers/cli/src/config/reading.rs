@@ -171,6 +171,14 @@ impl<'t> Section<'t> {
         self.read(key, place, |value| human::parse_span(text(value)?))
     }
 
+    pub(crate) fn truth(&mut self, key: &'static str, place: &mut Place<'_>) -> Option<bool> {
+        self.read(key, place, |value| {
+            value
+                .as_bool()
+                .ok_or_else(|| expected("true or false", value))
+        })
+    }
+
     /// A whole number, or bytes as `64KiB`, `256MiB`, `1GiB`.
     pub(crate) fn number(&mut self, key: &'static str, place: &mut Place<'_>) -> Option<usize> {
         let sized = key.ends_with("_bytes") || key == "max_frame";

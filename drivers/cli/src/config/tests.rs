@@ -16,6 +16,7 @@ fn the_example_is_valid_and_says_the_defaults() {
     let plain = Config::default();
     // Every key of it without its default says so.
     assert_eq!(said.station.limits, plain.station.limits);
+    assert_eq!(said.station.doors, plain.station.doors);
     assert_eq!(said.node.limits, plain.node.limits);
     let core = |part: &StationPart| format!("{:?}", part.core(StationConfig::new(nobody())));
     assert_eq!(core(&said.station), core(&plain.station));
@@ -42,6 +43,18 @@ fn the_example_names_every_bound_of_the_core() {
     assert_eq!(listed, known);
     let station = example::TEXT.find("[station.limits]").expect("there");
     let node = example::TEXT.find("[node.limits]").expect("there");
+    for name in listed {
+        assert!(
+            example::TEXT[station..node].contains(&format!("\n{name} = ")),
+            "{name}"
+        );
+    }
+    listed = DOOR_BOUNDS.iter().map(|(name, _)| *name).collect();
+    listed.push("bound_loopback");
+    let mut known = fields(format!("{:?}", DoorLimits::default()));
+    known.sort();
+    listed.sort_unstable();
+    assert_eq!(listed, known);
     for name in listed {
         assert!(
             example::TEXT[station..node].contains(&format!("\n{name} = ")),
@@ -115,6 +128,12 @@ fn settings_that_contradict_each_other_are_told_at_the_line_of_the_one_that_must
         told,
         ["t.toml:5: node.limits.held_bytes: at least four times `max_frame`"]
     );
+    let told = wrong("[station.doors]\nhandshakes = 10\nbound_loopback = 1\n");
+    let two = [
+        "t.toml:1: station.doors.handshakes_per_address: 1 to `doors.handshakes`",
+        "t.toml:3: station.doors.bound_loopback: true or false is expected, not an integer",
+    ];
+    assert_eq!(told, two);
     let told = wrong("[station]\nmax_frame = 600\n");
     assert_eq!(
         told,
