@@ -72,7 +72,9 @@ pub enum Notice {
     /// Publications of this window may be missing.
     Gap {
         /// Its beginning: what was admitted before was read. When a station said so is known to how long its link takes: a round trip, and
-        /// what this node did not read meanwhile. A window begins that much early rather than late.
+        /// what this node did not read meanwhile. A window begins that much early rather than late. 0 where nothing is known of when an earlier
+        /// run had read: the wall was set back since. One thing no clock shows: a process that is stopped for less than 11 s, while both its
+        /// clocks run and nothing of its own is due, takes what waited for it as just said, and may begin a window late by as much as it stood.
         from: WallMs,
         /// Its end.
         to: WallMs,

@@ -9,8 +9,8 @@ use tidings::code::ObjectFault;
 use tidings::sim::{FAKE_PROFILE, Net};
 use tidings::wire::{self, Body, Draft, Frame, Phase, Publication};
 use tidings::{
-    Answer, ClientConfig, ClientLimits, Duration, Instant, Intake, Item, Now, Publish, Station,
-    StationConfig, StationLimits, Verification,
+    Action, Answer, ClientConfig, ClientLimits, Duration, Instant, Intake, Item, Now, Publish,
+    Ready, Station, StationConfig, StationLimits, Verification,
 };
 
 #[test]
@@ -126,6 +126,45 @@ fn nobody_is_asked_about_what_a_stranger_signed_in_the_name_of_somebody_known() 
     assert_eq!(asked(&mut node.client).len(), 0);
     assert_eq!(node.faults(ObjectFault::KeyIdMismatch), 1);
     assert_eq!(node.words(), ["1"]);
+}
+
+/// A driver asks no further, and hears of what comes then.
+#[test]
+fn what_is_handed_out_says_that_more_follows_only_where_it_does() {
+    let mut node = Node::new(2, open());
+    while node.client.poll_action().is_some() {}
+    let link = node.links[0].id;
+    let publish = |node: &mut Node, times: u64| {
+        for n in 0..times {
+            let request = Publish::new(realm(), TOPIC, &n).expect("a number");
+            node.client.publish(at(1), request).expect("there is room");
+        }
+        let mut announced = 0;
+        while let Some(action) = node.client.poll_action() {
+            announced += u32::from(matches!(action, Action::Ready(Ready::Link(id)) if id == link));
+        }
+        announced
+    };
+    let next = |node: &mut Node| {
+        let transmit = node.client.poll_transmit(link, &mut Vec::new());
+        transmit.map(|transmit| transmit.more)
+    };
+    assert_eq!(publish(&mut node, 2), 1);
+    assert_eq!(
+        [next(&mut node), next(&mut node)],
+        [Some(true), Some(false)]
+    );
+    assert_eq!(publish(&mut node, 1), 1);
+    // An answer goes first.
+    let far = &mut node.links[0];
+    let taken = far.frame(&mut node.client, at(1), &Frame::Ping(&[1; 16]));
+    assert_eq!(taken, Ok(Intake::Open));
+    assert_eq!(
+        [next(&mut node), next(&mut node)],
+        [Some(true), Some(false)]
+    );
+    assert_eq!(next(&mut node), None);
+    assert_eq!(publish(&mut node, 1), 1);
 }
 
 #[test]

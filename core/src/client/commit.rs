@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use super::subscriptions::Wire;
 use super::{Client, WireId};
 use crate::delivery::Delivery;
-use crate::inbound::continuity::Carrier;
+use crate::inbound::continuity::{Carrier, moved};
 use crate::inbound::guess::Guess;
 use crate::notice::{Item, Notice, Numbering};
 use crate::refusal::Misuse;
@@ -36,6 +36,8 @@ const LANES: usize = 14_000;
 #[derive(Debug)]
 struct Mark {
     end: u64,
+    /// When that was noted, by whose wall the stations' `from` are told.
+    at: Now,
     stations: Vec<StationPosition>,
 }
 
@@ -48,14 +50,18 @@ pub(super) struct Commits {
 }
 
 impl Commits {
-    pub(super) fn new(earlier: Positions) -> Self {
+    pub(super) fn new(now: Now, earlier: Positions) -> Self {
         let mut edges: BTreeMap<NodeId, Vec<LanePosition>> = BTreeMap::new();
         for lane in earlier.lanes() {
             edges.entry(lane.publisher).or_default().push(lane.clone());
         }
         let stations = earlier.stations().iter().take(STATIONS).copied().collect();
         Self {
-            marks: VecDeque::from([Mark { end: 0, stations }]),
+            marks: VecDeque::from([Mark {
+                end: 0,
+                at: now,
+                stations,
+            }]),
             edges,
         }
     }
@@ -101,12 +107,21 @@ impl Commits {
         self.marks.push_back(mark);
     }
 
-    /// The last mark of which everything was handed out; those before it are not needed any more.
-    fn usable(&mut self, handed: u64) -> &[StationPosition] {
+    /// What the last mark says of which everything was handed out; those before it are not needed any more. Where the wall was set back since,
+    /// it is told by the wall of now.
+    fn usable(&mut self, now: Now, handed: u64) -> Vec<StationPosition> {
         while self.marks.get(1).is_some_and(|next| next.end <= handed) {
             self.marks.pop_front();
         }
-        self.marks.front().map_or(&[], |mark| &mark.stations)
+        let Some(mark) = self.marks.front() else {
+            return Vec::new();
+        };
+        let back = mark.at.wall.since(moved(mark.at, now)).unsigned_abs();
+        let told = mark.stations.iter().map(|of| StationPosition {
+            from: of.from.saturating_sub(back),
+            ..*of
+        });
+        told.collect()
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -157,7 +172,7 @@ impl Client {
         {
             return Err(Misuse::NotCommittable);
         }
-        let stations = commits.usable(found.stream.places().start).to_vec();
+        let stations = commits.usable(self.now, found.stream.places().start);
         let mut edges = Edges::default();
         for lane in commits.edges.values().flatten() {
             edges.add(lane.publisher, &lane.topic, lane.epoch, lane.seq);
@@ -226,6 +241,7 @@ impl Client {
         if told {
             commits.mark(Mark {
                 end: found.stream.places().end,
+                at: now,
                 stations: positions(wire, now).collect(),
             });
         }

@@ -95,6 +95,15 @@ impl NodeSide {
         self.base.take_ready(!self.queue.is_empty())
     }
 
+    /// Something was handed out: whether more follows. When not, the next is announced.
+    fn has_more(&mut self) -> bool {
+        let more = !self.queue.is_empty();
+        if !more {
+            self.base.drained();
+        }
+        more
+    }
+
     /// Whether its handshake is over and it was not ended.
     pub(super) fn is_live(&self) -> bool {
         self.base.is_live()
@@ -524,11 +533,10 @@ impl Client {
         let before = out.len();
         let side = self.links.get_mut(link)?;
         if side.base.take_first(out) {
-            let head = out.len() - before;
             return Some(Transmit {
-                head,
+                head: out.len() - before,
                 body: None,
-                more: true,
+                more: side.has_more(),
             });
         }
         while let Some(next) = side.queue.pop_front() {
@@ -547,11 +555,10 @@ impl Client {
                     (Some(outgoing.object.clone()), Some(ticket))
                 }
             };
-            let head = out.len() - before;
             let transmit = Transmit {
-                head,
+                head: out.len() - before,
                 body,
-                more: true,
+                more: side.has_more(),
             };
             side.base.handed(transmit.len());
             side.marks

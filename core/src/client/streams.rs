@@ -18,6 +18,7 @@ use crate::code::{DiagnosticCode, DropReason, EndReason, SubscribeRefusal};
 use crate::inbound::episode::{Dropped, Episodes, Slot};
 use crate::inbound::lane::{LaneConfig, Mode};
 use crate::inbound::stream::{HeapStream, Next, OnFull, StreamBounds, StreamItem};
+use crate::limits::ClientLimits;
 use crate::notice::{Item, Notice, Numbering};
 use crate::time::{Instant, Now, WallMs};
 use crate::wire::SKEW_MS;
@@ -118,12 +119,12 @@ pub(super) struct Subscription {
 }
 
 impl Subscription {
-    pub(super) fn new(request: Subscribe, wire: WireId, capacity: usize, bytes: usize) -> Self {
-        let items = request.queue_capacity.unwrap_or(capacity);
+    pub(super) fn new(now: Now, request: Subscribe, wire: WireId, limits: &ClientLimits) -> Self {
+        let items = request.queue_capacity.unwrap_or(limits.queue_capacity);
         let bounds = StreamBounds {
             items,
             reserve: items.max(256),
-            bytes,
+            bytes: limits.held_bytes,
         };
         Self {
             wire,
@@ -142,7 +143,9 @@ impl Subscription {
             episode_at: None,
             refused: None,
             held_bytes: 0,
-            commits: request.resume.map(|resume| Box::new(Commits::new(*resume))),
+            commits: request
+                .resume
+                .map(|resume| Box::new(Commits::new(now, *resume))),
             handed: None,
             delivered: 0,
             late: 0,

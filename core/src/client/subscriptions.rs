@@ -77,11 +77,14 @@ impl Client {
     pub fn subscribe(
         &mut self,
         now: Now,
-        request: Subscribe,
+        mut request: Subscribe,
     ) -> Result<SubscriptionId, Refused<Subscribe>> {
         let now = self.at(now);
         if let Err(reason) = self.judge_subscribe(&request) {
             return Err(Refused { reason, request });
+        }
+        if let Some(earlier) = &mut request.resume {
+            earlier.read_at(now.wall);
         }
         let key = (request.realm, request.filter.clone());
         // What an earlier run committed is asked for apart: a station replays to a new subscription only.
@@ -94,7 +97,7 @@ impl Client {
         };
         self.ask_all(now, wire);
         let limits = &self.config.limits;
-        let mut made = Subscription::new(request, wire, limits.queue_capacity, limits.held_bytes);
+        let mut made = Subscription::new(now, request, wire, limits);
         if self
             .wires
             .get(wire)

@@ -15,7 +15,9 @@
 //! a mesh that has not come back is waited for with `resumed` for two minutes after its end, and at least for half a minute, then the rest
 //! of the window is a gap; a hole that no interruption speaks of, as another mesh carries, is one two minutes after the last end in it, up
 //! to where a mate brings everything again; a mesh that comes back after that and cannot replay has the rest as a second one; after the
-//! wall was set a window begins at the earlier of what the two clocks say.
+//! wall was set a window begins at the earlier of what the two clocks say; what an earlier run had read is an interruption that began before:
+//! nobody is told `Interrupted`, which that run's readers were or were not, its end is told alone, and until then it is in the status. No facts
+//! are held back for it.
 
 mod carrier;
 
@@ -351,7 +353,8 @@ impl<L: Copy + Eq, S: AsRef<[Slot<L>]> + AsMut<[Slot<L>]>> Continuity<L, S> {
     }
 
     /// An earlier run had read a station's stream so far. For one that was not carried yet: the first acceptance is then told as after an
-    /// interruption. False when there is no slot for it.
+    /// interruption, which [`interrupted_since`](Self::interrupted_since) shows until then. A `level` later than now is of a wall that was set
+    /// back since, by who knows how much: hand in 0, and the window has no beginning. False when there is no slot for it.
     pub fn import(
         &mut self,
         now: Now,
@@ -513,7 +516,7 @@ fn before(now: Now, millis: u64) -> Now {
 }
 
 /// A moment of the past as the wall shows it now: the earlier of what it was then and of what mono says.
-fn moved(then: Now, now: Now) -> WallMs {
+pub(crate) fn moved(then: Now, now: Now) -> WallMs {
     let ago = now.mono.saturating_since(then.mono).as_millis();
     let by_mono = now
         .wall

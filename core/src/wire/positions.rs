@@ -124,6 +124,16 @@ impl Positions {
         &self.stations
     }
 
+    /// They are used when the wall shows that. Where one says that it was read later, the wall was set back since, by who knows how much: then
+    /// nothing is known of when any was read.
+    pub(crate) fn read_at(&mut self, wall: WallMs) {
+        if self.stations.iter().any(|of| of.from > wall) {
+            for of in &mut self.stations {
+                of.from = WallMs::new(0);
+            }
+        }
+    }
+
     /// The bytes to keep.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64 + 160 * (self.lanes.len() + self.stations.len()));

@@ -2,9 +2,12 @@
 
 use tidings::code::CloseReason;
 use tidings::wire::Positions;
-use tidings::{ClientConfig, ClientLimits, Delivery, Item, Misuse, Mode, OnFull, SubscriptionId};
+use tidings::{
+    ClientConfig, ClientLimits, Delivery, Item, Misuse, Mode, Now, OnFull, SubscriptionId, Turn,
+    WallMs,
+};
 
-use super::common::{open, signer};
+use super::common::{at, open, signer};
 use super::{MESH, NONE, World};
 
 /// The next fact of a stream; notices before it are passed over.
@@ -156,6 +159,74 @@ fn a_run_that_cannot_be_resumed_is_a_gap_from_what_was_committed() {
     assert_eq!(next.words(stream), ["gap 5..10 expired"]);
     next.down(0, CloseReason::Io);
     assert_eq!(next.words(stream).len(), 1);
+}
+
+/// Where a gap would begin that the committed positions cannot close.
+fn committed_from(bytes: &[u8]) -> i64 {
+    let kept = Positions::decode(bytes).expect("its own bytes");
+    kept.stations()[0].from.since(at(0).wall)
+}
+
+#[test]
+fn what_is_committed_after_the_wall_was_set_back_begins_by_that_wall() {
+    let mut world = World::new(1);
+    let stream = committing(&mut world);
+    world.time(5000);
+    world.event(0, 1);
+    world.progress(0, 0);
+    let fact = take(&mut world, stream);
+    let bytes = world.client.commit(stream, &fact).expect("the last one");
+    assert_eq!(committed_from(&bytes), 5000);
+    // With two more in the stream no later place can be committed.
+    (2..=3).for_each(|seq| world.event(0, seq));
+    let fact = take(&mut world, stream);
+    // It is 6,000, and the wall shows 2,000.
+    for (wall, from) in [(2000, 1000), (9000, 5000)] {
+        let stepped = Now::new(at(6000).mono, at(wall).wall);
+        assert_eq!(world.client.handle_timeout(stepped), Turn::Done);
+        let bytes = world.client.commit(stream, &fact).expect("the last one");
+        assert_eq!(committed_from(&bytes), from, "set forward, it stays");
+    }
+}
+
+#[test]
+fn a_run_whose_wall_is_behind_what_was_committed_knows_of_no_beginning() {
+    let mut world = World::new(1);
+    let stream = committing(&mut world);
+    world.time(5000);
+    world.event(0, 1);
+    world.progress(0, 0);
+    let fact = take(&mut world, stream);
+    let bytes = world.client.commit(stream, &fact).expect("the last one");
+    let (mut next, stream) = again(&world, &bytes);
+    next.expired(0);
+    let never = WallMs::new(0).since(at(0).wall);
+    assert_eq!(next.words(stream), [format!("gap {never}..10 expired")]);
+}
+
+#[test]
+fn what_an_earlier_run_had_read_is_an_interruption_that_only_its_end_tells_of() {
+    let mut world = World::new(1);
+    let stream = committing(&mut world);
+    world.time(5);
+    world.event(0, 1);
+    world.progress(0, 0);
+    let fact = take(&mut world, stream);
+    let bytes = world.client.commit(stream, &fact).expect("the last one");
+    let (mut next, stream) = again(&world, &bytes);
+    let since = |next: &World| next.client.subscription(stream).expect("it is there");
+    // Nobody carries it, its link ends, and still nobody is told: it can be read.
+    assert_eq!(since(&next).interrupted_since, Some(at(5).wall));
+    next.down(0, CloseReason::Io);
+    next.up(0);
+    assert_eq!(next.words(stream), NONE);
+    assert_eq!(since(&next).interrupted_since, Some(at(5).wall));
+    next.resumed(0, 1);
+    assert_eq!(next.words(stream), ["resumed 1"]);
+    // What the replay does not bring before its link ends is told from there.
+    assert_eq!(since(&next).interrupted_since, None);
+    next.down(0, CloseReason::Io);
+    assert_eq!(next.words(stream), ["interrupted 5 io"]);
 }
 
 #[test]

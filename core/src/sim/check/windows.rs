@@ -170,6 +170,10 @@ impl World {
         let Some(first) = known.iter().map(|known| known.low).min() else {
             return false;
         };
+        // A run whose wall shows less than what an earlier one committed knows of no beginning.
+        if from == WallMs::new(0) && self.subs[sub].after.is_some() {
+            return self.is_stepped(sub);
+        }
         known
             .iter()
             .any(|known| self.means(sub, at, from, known.low, known.high.min(before)))
