@@ -9,6 +9,7 @@ use core::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use tidings::NodeId;
+use tidings_tls::{Session, Tls, TlsFault};
 
 /// A station's address: `tls://NODE_ID@HOST:PORT`; on this host also `tcp://HOST:PORT`, or
 /// `tcp://NODE_ID@HOST:PORT` to accept no other station there.
@@ -119,6 +120,20 @@ impl fmt::Display for AddressError {
 impl core::error::Error for AddressError {}
 
 impl StationAddress {
+    /// The dialling side of a new channel to it; none where it is reached without.
+    ///
+    /// # Errors
+    /// Who is reached over TLS is named, and there is `tls`: `WrongStation` where that is not so. Those of [`Tls::dial`].
+    pub fn session(&self, tls: Option<&Tls>) -> Result<Option<Session>, TlsFault> {
+        if !self.secure {
+            return Ok(None);
+        }
+        match (tls, self.pin) {
+            (Some(tls), Some(pin)) => tls.dial(pin).map(Some),
+            _ => Err(TlsFault::WrongStation),
+        }
+    }
+
     /// Reads and resolves `text`. A name blocks while it is looked up; numbers do not.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! What every driver on an operating system needs, and needs only once.
 //!
-//! Decides: which addresses may be used, how clocks are read, how long a driver is patient, when a link reads and writes. Leaves to
+//! Decides: which addresses may be used, how clocks are read, how long a driver is patient, who may come in, when a link reads and writes. Leaves to
 //! others: sockets, threads and tasks, which are the drivers'; what is free of the operating system is `tidings::pump`. Believes: the
 //! operating system's clocks (`clock.rs`). Bounded by: what each module says.
 //!
@@ -13,8 +13,10 @@ mod doors;
 mod epoch;
 mod error;
 mod link;
+mod opening;
 pub mod patience;
 mod random;
+mod run;
 mod settings;
 mod turns;
 mod wire;
@@ -26,7 +28,9 @@ pub use doors::{Crowd, DoorLimits, DoorStatus, Doors, Guest, TurnedAway};
 pub use epoch::{EpochFile, EpochFileError};
 pub use error::{StartError, WaitError};
 pub use link::Link;
+pub use opening::Opening;
 pub use random::draw;
+pub use run::Run;
 pub use settings::{NodeParts, NodeSettings, StationParts, StationSettings};
 pub use turns::Turns;
 pub use wire::{Came, MOST_READ, Socket, Went, Wire, dial_failure, not_now};

@@ -8,8 +8,6 @@
 //! as one of the last two moves something, and then waits for the wire, the machine or [`deadline`](Link::deadline). Only `look`
 //! needs the machine, so a lock on it is held for that alone. A blocked write does not stop reading, and a paused reader does not stop writing.
 
-use std::io::ErrorKind;
-
 use bytes::BytesMut;
 use tidings::code::CloseReason;
 use tidings::pump::{LinkIo, Machine};
@@ -42,7 +40,7 @@ pub struct Link {
     ended: bool,
     closing: Option<CloseReason>,
     /// Why TLS could not go on.
-    fault: Option<CloseReason>,
+    fault: Option<TlsFault>,
     /// Until when a link that is closing, or whose other side is gone, is kept.
     close_at: Option<Instant>,
     shut: bool,
@@ -78,7 +76,13 @@ impl Link {
 
     /// What the machine is told when it is over.
     pub fn reason(&self) -> CloseReason {
-        self.closing.or(self.fault).unwrap_or(CloseReason::Io)
+        let fault = self.fault.map(reason);
+        self.closing.or(fault).unwrap_or(CloseReason::Io)
+    }
+
+    /// Why TLS could not go on, where that ended it.
+    pub fn fault(&self) -> Option<TlsFault> {
+        self.fault
     }
 
     /// It is to be closed: what is left is written first, for a moment. The first reason counts.
@@ -90,6 +94,11 @@ impl Link {
     fn expire(&mut self, now: Now) {
         let at = now.mono.saturating_add(patience::CLOSE_LINK);
         self.close_at.get_or_insert(at);
+    }
+
+    /// Whether a busy host did not take what was read.
+    pub fn is_held(&self) -> bool {
+        !self.discards() && self.fresh
     }
 
     /// Whether it waits for a reader, or for a busy host, and is to be looked at again when either is done.
@@ -112,6 +121,11 @@ impl Link {
         !self.ended && (self.discards() || self.intake == Intake::Open && !self.fresh)
     }
 
+    /// Whether it waits for something to come: to read it, or to hear the other side close.
+    pub fn waits(&self) -> bool {
+        self.reads() || self.fault.is_some() && self.has_handed_in()
+    }
+
     /// Reads once, where it is to be read. True when something came, or the end did.
     pub fn read(&mut self, wire: &mut Wire<impl Socket>, counters: &mut IoCounters) -> bool {
         if !self.reads() {
@@ -123,7 +137,7 @@ impl Link {
             Ok(came) => {
                 self.fresh = input.len() > before;
                 self.ended = came.ended;
-                self.fault = came.fault.map(reason);
+                self.fault = came.fault;
                 counters.reads += u64::from(came.bytes > 0);
                 counters.bytes_read += came.bytes as u64;
             }
@@ -132,21 +146,26 @@ impl Link {
                     // Links that say nothing keep no buffer; there may be thousands.
                     drop(std::mem::take(self.io.input()));
                 }
-                return error.kind() == ErrorKind::Interrupted;
+                return false;
             }
             Err(_) => self.ended = true,
         }
         true
     }
 
-    /// Tells the machine what was written and, unless the host is `busy`, what was read; and gathers the next write.
-    pub fn look(&mut self, machine: &mut impl Machine, now: Now, busy: bool) {
+    /// Tells the machine what was written and, unless the host is `busy`, what was read; and gathers the next write. True when the
+    /// machine was handed something.
+    pub fn look(&mut self, machine: &mut impl Machine, now: Now, busy: bool) -> bool {
         let wrote = std::mem::take(&mut self.wrote);
         let hands_in = !busy && (self.fresh || self.intake != Intake::Open);
         // Read or not, the machine knows the time before it writes how old something is.
         if wrote > 0 || !hands_in {
             self.io.wrote(machine, now, wrote);
         }
+        if self.fault.is_some() {
+            self.expire(now);
+        }
+        let takes = hands_in && !self.discards();
         if self.discards() {
             self.io.input().clear();
             (self.fresh, self.later) = (false, None);
@@ -163,8 +182,11 @@ impl Link {
                 let due = machine.poll_timeout().unwrap_or(soonest);
                 self.later = Some(due.max(soonest));
             }
+        } else if self.later.is_some_and(|at| at <= now.mono) {
+            self.later = Some(now.mono.saturating_add(patience::LATER));
         }
-        self.pending = !self.mute && self.io.fill(machine);
+        self.pending = !self.mute && self.fault.is_none() && self.io.fill(machine);
+        takes
     }
 
     /// Whether there is something to write.
@@ -192,7 +214,7 @@ impl Link {
                 counters.partial_writes += u64::from(went.partial);
                 true
             }
-            Err(error) if not_now(&error) => error.kind() == ErrorKind::Interrupted,
+            Err(error) if not_now(&error) => false,
             // The other side is gone, but what it said before may still be here to read.
             Ok(_) | Err(_) => {
                 self.mute = true;
@@ -208,9 +230,13 @@ impl Link {
         if self.close_at.is_some_and(|at| now.mono >= at) {
             return true;
         }
+        if self.fault.is_some() {
+            // The other side hears why, if it listens. It says nothing more that counts.
+            let left = wire.leave();
+            return self.has_handed_in() && !left.is_err_and(|error| not_now(&error));
+        }
         if self.closing.is_none() {
-            // What came before the end is the machine's first.
-            return self.ended && (self.deaf || self.intake == Intake::Open && !self.fresh);
+            return self.ended && self.has_handed_in();
         }
         if !self.ended && !self.shut && !self.writes(wire) {
             let closed = wire.close();
@@ -218,6 +244,11 @@ impl Link {
             return closed.is_err();
         }
         self.ended
+    }
+
+    /// What came before the end is the machine's first.
+    fn has_handed_in(&self) -> bool {
+        self.discards() || self.intake == Intake::Open && !self.fresh
     }
 }
 
@@ -228,3 +259,6 @@ fn reason(fault: TlsFault) -> CloseReason {
         _ => CloseReason::ProtocolError,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,8 @@
 //! A connected socket, plain or with TLS above it, whoever waits for it.
 //!
 //! Decides: what a read and a write of a link are on either. Leaves to others: what a secure channel is (`tidings-tls`), when to read
-//! and write (`link.rs`), waiting and deadlines (the drivers). Believes: no clock. Bounded by: one read of 64 KiB, 64 KiB sealed at a
-//! time; 64 KiB of what a refused side still says.
+//! and write (`opening.rs`, `link.rs`), waiting (the drivers). Believes: no clock. Bounded by: one read of 64 KiB, 64 KiB sealed at a
+//! time; 64 reads of what a refused side still says.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind, IoSlice, Write};
@@ -15,8 +15,8 @@ use crate::Guest;
 
 /// Bytes of one read: what a host may have to take on before it can say that it is busy.
 pub const MOST_READ: usize = 64 * 1024;
-/// Reads of 4 KiB of what a refused side still says.
-const MOST_IGNORED: usize = 16;
+/// Reads of 4 KiB of what a refused side still says, all calls together.
+const MOST_IGNORED: u32 = 64;
 /// Slices of one write.
 const SLICES: usize = 128;
 
@@ -44,6 +44,14 @@ pub trait Socket {
     /// # Errors
     /// Those of the socket.
     fn shut(&mut self) -> io::Result<()>;
+
+    /// Whether it is connected by now. One that was accepted is.
+    ///
+    /// # Errors
+    /// Why it never will be.
+    fn is_connected(&mut self) -> io::Result<bool> {
+        Ok(true)
+    }
 }
 
 /// What one read brought.
@@ -79,6 +87,8 @@ pub struct Wire<S> {
     guest: Option<Guest>,
     /// This side has said that it sends nothing more.
     closed: bool,
+    /// Reads of what was not listened to.
+    ignored: u32,
 }
 
 impl<S: Socket> Wire<S> {
@@ -89,6 +99,7 @@ impl<S: Socket> Wire<S> {
             session: session.map(Box::new),
             guest,
             closed: false,
+            ignored: 0,
         }
     }
 
@@ -113,13 +124,15 @@ impl<S: Socket> Wire<S> {
     fn try_shake(&mut self, early: &mut BytesMut) -> Result<Option<Binding>, TlsFault> {
         loop {
             match self.flush() {
-                Err(error) if !not_now(&error) => return Err(TlsFault::Io),
-                Ok(()) | Err(_) => {}
+                Ok(()) => {}
+                // Whoever does not read is not read either.
+                Err(error) if not_now(&error) => return Ok(None),
+                Err(_) => return Err(TlsFault::Io),
             }
             let Some(session) = &self.session else {
                 return Ok(Some(Binding::Local));
             };
-            if let Some(channel) = session.channel().filter(|_| !self.owes()) {
+            if let Some(channel) = session.channel() {
                 return Ok(Some(channel.binding));
             }
             match self.read(early) {
@@ -144,8 +157,9 @@ impl<S: Socket> Wire<S> {
             self.socket.shut()?;
         }
         let mut ignored = [0; 4096];
-        for _ in 0..MOST_IGNORED {
-            if self.socket.try_read(&mut ignored)? == 0 {
+        while self.ignored < MOST_IGNORED {
+            self.ignored += 1;
+            if again(|| self.socket.try_read(&mut ignored))? == 0 {
                 return Ok(());
             }
         }
@@ -159,7 +173,7 @@ impl<S: Socket> Wire<S> {
     pub fn read(&mut self, into: &mut BytesMut) -> io::Result<Came> {
         READ.with_borrow_mut(|read| {
             read.resize(MOST_READ, 0);
-            let bytes = self.socket.try_read(read)?;
+            let bytes = again(|| self.socket.try_read(read))?;
             let read = read.get(..bytes).unwrap_or_default();
             let Some(session) = &mut self.session else {
                 into.extend_from_slice(read);
@@ -195,7 +209,7 @@ impl<S: Socket> Wire<S> {
             offered += chunk.len();
         }
         let slices = slices.get(..chunks.len()).unwrap_or(&slices);
-        let bytes = self.socket.try_write(slices)?;
+        let bytes = again(|| self.socket.try_write(slices))?;
         Ok(Went {
             bytes,
             link: bytes,
@@ -253,11 +267,11 @@ struct Sealed<'a, S>(&'a mut S);
 
 impl<S: Socket> Write for Sealed<'_, S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.try_write(&[IoSlice::new(bytes)])
+        again(|| self.0.try_write(&[IoSlice::new(bytes)]))
     }
 
     fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.0.try_write(slices)
+        again(|| self.0.try_write(slices))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -265,9 +279,19 @@ impl<S: Socket> Write for Sealed<'_, S> {
     }
 }
 
+/// Goes on where a signal broke it off: no event would follow.
+fn again<R>(mut call: impl FnMut() -> io::Result<R>) -> io::Result<R> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
 /// Whether it is to be tried again once the socket is ready.
 pub fn not_now(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+    error.kind() == ErrorKind::WouldBlock
 }
 
 /// Why a connection came to nothing, in a word for reports.
@@ -279,3 +303,6 @@ pub fn dial_failure(error: &io::Error) -> &'static str {
         _ => TlsFault::Io.text(),
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -8,16 +8,14 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-use bytes::BytesMut;
 use mio::event::{Event, Source};
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Registry, Token};
 use tidings::code::CloseReason;
-use tidings::pump::Machine;
-use tidings::{Action, Binding, Instant, LinkEvent, LinkId, Now, Ready, StationRef, soonest};
+use tidings::{Action, Instant, LinkEvent, LinkId, Now, Ready, StationRef, soonest};
 use tidings_common::{
-    Clock, DoorStatus, Doors, Guest, IoCounters, Link, StartError, StationAddress, TurnedAway,
-    Turns, Wire, dial_failure, not_now, patience,
+    Clock, DoorStatus, Doors, Guest, IoCounters, Link, Opening, Run, StartError, StationAddress,
+    TurnedAway, Turns, Wire, dial_failure, patience,
 };
 use tidings_tls::{Session, Tls, TlsFault, TlsFaults};
 
@@ -28,62 +26,13 @@ pub(crate) const STEPS: usize = 64;
 /// Connections accepted in one step.
 const ACCEPTS: usize = 16;
 
-/// What a machine does that not every machine does.
-#[derive(Debug)]
-pub(crate) struct Verbs<M> {
-    /// Says goodbye and ends what there is to end.
-    pub(crate) close: fn(&mut M, Now),
-    /// A dial came to nothing.
-    pub(crate) dial_failed: fn(&mut M, Now, StationRef, &'static str),
-}
-
 /// What has a token.
 #[derive(Debug)]
 enum Seat {
     Link(Wire<Edged>, Link),
     Listener(TcpListener),
-    Opening(Opening),
-}
-
-/// A connection that is not a link yet.
-#[derive(Debug)]
-struct Opening {
-    wire: Wire<Edged>,
-    /// What came before there was a link.
-    early: BytesMut,
-    /// Which station it goes to, and which of its addresses is to be tried after this one.
-    dialled: Option<(StationRef, usize)>,
-    until: Instant,
-    /// TLS cannot go on: the other side is told, for a moment.
-    fault: Option<TlsFault>,
-}
-
-impl Opening {
-    /// Goes on connecting and shaking hands, or taking leave. What a link is bound to, once there can be one; or in a word why there
-    /// will be none.
-    fn step(&mut self, now: Now) -> Result<Option<Binding>, &'static str> {
-        let late = now.mono >= self.until;
-        let fault = match self.fault {
-            Some(fault) => fault,
-            None => match self.wire.socket().is_connected() {
-                Err(error) => return Err(dial_failure(&error)),
-                Ok(false) if late => return Err("connect_timeout"),
-                Ok(false) => return Ok(None),
-                Ok(true) => match self.wire.shake(&mut self.early) {
-                    Ok(None) if late => TlsFault::HandshakeTimeout,
-                    Ok(opened) => return Ok(opened),
-                    Err(fault) => fault,
-                },
-            },
-        };
-        if self.fault.replace(fault).is_none() {
-            self.until = now.mono.saturating_add(patience::CLOSE_LINK);
-        }
-        match self.wire.leave() {
-            Err(error) if not_now(&error) && now.mono < self.until => Ok(None),
-            Ok(()) | Err(_) => Err(fault.text()),
-        }
-    }
+    /// With the station it goes to, and which of its addresses is to be tried after this one.
+    Opening(Opening<Edged>, Option<(StationRef, usize)>),
 }
 
 /// What a step came to.
@@ -103,7 +52,6 @@ pub(crate) enum Did {
 #[derive(Debug)]
 pub struct Driven<M> {
     pub(crate) machine: M,
-    verbs: Verbs<M>,
     clock: Clock,
     registry: Registry,
     first: usize,
@@ -122,14 +70,13 @@ pub struct Driven<M> {
     /// Steps left in this turn.
     left: usize,
     /// The machine was called since it was last asked for actions.
-    called: bool,
+    pub(crate) called: bool,
     closing: bool,
 }
 
-impl<M: Machine> Driven<M> {
+impl<M: Run> Driven<M> {
     pub(crate) fn new(
         machine: M,
-        verbs: Verbs<M>,
         clock: Clock,
         registry: &Registry,
         Token(first): Token,
@@ -140,7 +87,6 @@ impl<M: Machine> Driven<M> {
         let io = |error: io::Error| StartError::Io { kind: error.kind() };
         Ok(Self {
             machine,
-            verbs,
             clock,
             registry: registry.map_err(io)?,
             first,
@@ -223,7 +169,7 @@ impl<M: Machine> Driven<M> {
         let Token(token) = event.token();
         match self.seats.get_mut(&token) {
             Some(Seat::Link(wire, _)) => wire.socket().handle_event(event),
-            Some(Seat::Opening(opening)) => opening.wire.socket().handle_event(event),
+            Some(Seat::Opening(opening, _)) => opening.wire().socket().handle_event(event),
             Some(Seat::Listener(_)) | None => {}
         }
         if token >= self.first {
@@ -252,8 +198,7 @@ impl<M: Machine> Driven<M> {
         if std::mem::replace(&mut self.closing, true) {
             return;
         }
-        let close = self.verbs.close;
-        self.with(close);
+        self.with(M::close);
         let now = self.clock.now();
         let tokens: Vec<usize> = self.seats.keys().copied().collect();
         for token in tokens {
@@ -358,7 +303,7 @@ impl<M: Machine> Driven<M> {
                 }
             }
             Some(Seat::Listener(_)) => self.accept(token, now),
-            Some(Seat::Opening(_)) => self.open(token, now),
+            Some(Seat::Opening(..)) => self.open(token, now),
             None => {}
         }
         Did::Something
@@ -378,6 +323,9 @@ impl<M: Machine> Driven<M> {
     fn end(&mut self, token: usize, now: Now) {
         if let Some(Seat::Link(wire, link)) = self.remove(token) {
             drop(wire);
+            if let Some(fault) = link.fault() {
+                self.tls_faults.count(fault);
+            }
             let (link, reason) = (link.id(), link.reason());
             let down = LinkEvent::Down { link, reason };
             // It was named by the machine and is reported once.
@@ -391,23 +339,20 @@ impl<M: Machine> Driven<M> {
             && let Some(address) = target.sockets.get(next)
         {
             next += 1;
-            // Who is reached over TLS is named.
-            let named = target.pin.filter(|_| target.secure);
-            let session = named.and_then(|pin| Some(self.tls.as_ref()?.dial(pin)));
-            if target.secure && session.is_none() {
-                failure = TlsFault::WrongStation.text();
-                break;
+            let (session, address) = (target.session(self.tls.as_ref()), *address);
+            let tried = session.map_err(TlsFault::text).and_then(|session| {
+                let admitted = TcpStream::connect(address)
+                    .and_then(|stream| self.admit(stream, session, Err((station, next))));
+                admitted.map_err(|error| dial_failure(&error))
+            });
+            match tried {
+                Ok(()) => return,
+                Err(reason) => failure = reason,
             }
-            let connecting = TcpStream::connect(*address);
-            let to = (station, next);
-            failure = match connecting.map(|stream| self.admit(stream, session, Err(to))) {
-                Ok(true) => return,
-                Ok(false) => TlsFault::Io.text(),
-                Err(error) => dial_failure(&error),
-            };
         }
         self.called = true;
-        (self.verbs.dial_failed)(&mut self.machine, self.clock.now(), station, failure);
+        let now = self.clock.now();
+        self.machine.dial_failed(now, station, failure);
     }
 
     /// Accepts what waits, some at a time.
@@ -419,14 +364,14 @@ impl<M: Machine> Driven<M> {
                 return;
             };
             let admitted = match listener.accept() {
-                Ok((stream, from)) => match doors.enter(from.ip(), self.tls.is_some()) {
-                    Ok(guest) => {
-                        let session = self.tls.as_ref().map(Tls::answer);
-                        self.admit(stream, session, Ok(guest))
-                    }
-                    // Dropped before anything is signed for it.
-                    Err(_) => false,
-                },
+                Ok((stream, from)) => {
+                    let guest = doors.enter(from.ip(), self.tls.is_some());
+                    // Otherwise dropped before anything is signed for it.
+                    guest.is_ok_and(|guest| {
+                        let session = self.tls.as_ref().map(Tls::answer).transpose();
+                        session.is_ok_and(|session| self.admit(stream, session, Ok(guest)).is_ok())
+                    })
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // A connection that went away by itself is nobody's trouble; anything else needs a moment to pass.
                 Err(error) if error.kind() != ErrorKind::ConnectionAborted => {
@@ -441,54 +386,40 @@ impl<M: Machine> Driven<M> {
         self.turns.push(token);
     }
 
-    /// Gives a connection, of a guest or to a station, a seat, where it becomes a link. False when there is none.
+    /// Gives a connection, of a guest or to a station, a seat, where it becomes a link.
     fn admit(
         &mut self,
         stream: TcpStream,
-        session: Option<Result<Session, TlsFault>>,
+        session: Option<Session>,
         between: Result<Guest, (StationRef, usize)>,
-    ) -> bool {
-        let Ok(session) = session.transpose() else {
-            return false;
-        };
-        let until = self.clock.now().mono.saturating_add(patience::CONNECT);
+    ) -> io::Result<()> {
+        let now = self.clock.now();
         let both = Interest::READABLE | Interest::WRITABLE;
         let dialled = between.as_ref().err().copied();
-        let seated = self.seat(stream, both, |stream| {
+        self.seat(stream, both, |stream| {
             let socket = Edged::new(stream, dialled.is_none());
-            Seat::Opening(Opening {
-                wire: Wire::new(socket, session, between.ok()),
-                early: BytesMut::new(),
-                dialled,
-                until,
-                fault: None,
-            })
-        });
-        seated.is_ok()
+            let wire = Wire::new(socket, session, between.ok());
+            Seat::Opening(Opening::new(wire, now), dialled)
+        })?;
+        Ok(())
     }
 
     /// A connection that is not a link yet had an event, or its time is over.
     fn open(&mut self, token: usize, now: Now) {
-        let Some(Seat::Opening(opening)) = self.seats.get_mut(&token) else {
+        let Some(Seat::Opening(opening, _)) = self.seats.get_mut(&token) else {
             return;
         };
         let opened = opening.step(now);
         if opened == Ok(None) {
-            return self.turns.arm(token, Some(opening.until));
+            return self.turns.arm(token, Some(opening.deadline()));
         }
-        let Some(Seat::Opening(opening)) = self.remove(token) else {
+        let Some(Seat::Opening(opening, dialled)) = self.remove(token) else {
             return;
         };
-        let Opening {
-            wire,
-            early,
-            dialled,
-            fault,
-            ..
-        } = opening;
-        if let Some(fault) = fault {
+        if let Some(fault) = opening.fault() {
             self.tls_faults.count(fault);
         }
+        let (wire, early) = opening.into_parts();
         self.called = true;
         let failure = match opened {
             Ok(None) => return,

@@ -13,7 +13,7 @@ use tidings::{
 };
 use tidings_common::{EpochFile, IoCounters, NodeSettings, StartError, WaitError, patience};
 
-use crate::driven::{Driven, Verbs};
+use crate::driven::Driven;
 use crate::thread::{SOCKETS, Shared};
 
 /// How many items are read before links that wait for this reader are tried again.
@@ -31,16 +31,9 @@ impl Driven<Client> {
         first: Token,
     ) -> Result<(Self, Option<EpochFile>), StartError> {
         let parts = settings.build()?;
-        let verbs = Verbs {
-            close: Client::close,
-            dial_failed: |client, now, station, failure| {
-                // It was dialled, or there would be no attempt to report.
-                client.handle_dial_failed(now, station, failure).ok();
-            },
-        };
         let (client, clock) = (parts.client, parts.clock);
         let (targets, tls) = (parts.targets, parts.tls);
-        let driven = Self::new(client, verbs, clock, registry, first, targets, tls)?;
+        let driven = Self::new(client, clock, registry, first, targets, tls)?;
         Ok((driven, parts.epochs))
     }
 }
@@ -263,6 +256,8 @@ impl Subscription {
         let shared = self.node.shared();
         let item = shared.wait(&shared.items, within, |state| {
             let item = state.driven.machine.poll_item(id);
+            // Its end gives up what the stream held, for which links may have to speak.
+            state.driven.called |= matches!(item, Some(Item::Notice(_)));
             *taken += 1;
             if item.is_none() || *taken >= RETRY_EVERY {
                 *taken = 0;

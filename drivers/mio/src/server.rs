@@ -13,7 +13,7 @@ use tidings::{NodeId, Now, Station, StationStatus};
 use tidings_common::{DoorStatus, IoCounters, StartError, StationSettings, TurnedAway, patience};
 use tidings_tls::TlsFaults;
 
-use crate::driven::{Driven, Verbs};
+use crate::driven::Driven;
 use crate::thread::{SOCKETS, Shared};
 
 impl Driven<Station> {
@@ -34,12 +34,8 @@ impl Driven<Station> {
         };
         let listener = TcpListener::bind(address).map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
-        let verbs = Verbs {
-            close: Station::close,
-            dial_failed: |_, _, _, _| {},
-        };
         let (station, clock, tls) = (parts.station, parts.clock, parts.tls);
-        let mut driven = Self::new(station, verbs, clock, registry, first, Vec::new(), tls)?;
+        let mut driven = Self::new(station, clock, registry, first, Vec::new(), tls)?;
         driven.listen(listener, parts.doors).map_err(failed)?;
         Ok((driven, bound))
     }

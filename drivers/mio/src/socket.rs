@@ -39,23 +39,6 @@ impl Edged {
         self.readable |= event.is_readable() || event.is_read_closed() || event.is_error();
         self.writable |= event.is_writable() || event.is_write_closed() || event.is_error();
     }
-
-    /// Whether it is connected by now.
-    pub(crate) fn is_connected(&mut self) -> io::Result<bool> {
-        if !self.connected {
-            if let Some(error) = self.stream.take_error()? {
-                return Err(error);
-            }
-            match self.stream.peer_addr() {
-                Ok(_) => self.connected = true,
-                Err(error) if error.kind() == ErrorKind::NotConnected => return Ok(false),
-                Err(error) => return Err(error),
-            }
-        }
-        // Frames are gathered already; waiting for more in the kernel only adds delay.
-        self.stream.set_nodelay(true)?;
-        Ok(true)
-    }
 }
 
 impl Socket for Edged {
@@ -74,6 +57,22 @@ impl Socket for Edged {
 
     fn shut(&mut self) -> io::Result<()> {
         self.stream.shutdown(Shutdown::Write)
+    }
+
+    fn is_connected(&mut self) -> io::Result<bool> {
+        if !self.connected {
+            if let Some(error) = self.stream.take_error()? {
+                return Err(error);
+            }
+            match self.stream.peer_addr() {
+                Ok(_) => self.connected = true,
+                Err(error) if error.kind() == ErrorKind::NotConnected => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        // Frames are gathered already; waiting for more in the kernel only adds delay.
+        self.stream.set_nodelay(true)?;
+        Ok(true)
     }
 }
 

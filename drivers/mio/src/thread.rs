@@ -10,9 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant as Host};
 
 use mio::{Events, Poll, Registry, Token, Waker};
-use tidings::pump::Machine;
 use tidings::{Action, Instant, Outcome, Ready, Ticket};
-use tidings_common::{StartError, patience};
+use tidings_common::{Run, StartError, patience};
 
 use crate::driven::{Did, Driven, STEPS};
 
@@ -46,7 +45,7 @@ pub(crate) struct Shared<M> {
     pub(crate) changed: Condvar,
 }
 
-impl<M: Machine + Send + 'static> Shared<M> {
+impl<M: Run + Send + 'static> Shared<M> {
     /// Starts the thread, with what `make` makes for its registry. What comes beside it is handed back.
     pub(crate) fn start<T>(
         name: &str,
@@ -191,9 +190,9 @@ impl<M> fmt::Debug for Shared<M> {
 }
 
 /// The thread's end, however it comes: nobody waits for it any more.
-struct End<'a, M: Machine + Send + 'static>(&'a Shared<M>);
+struct End<'a, M: Run + Send + 'static>(&'a Shared<M>);
 
-impl<M: Machine + Send + 'static> Drop for End<'_, M> {
+impl<M: Run + Send + 'static> Drop for End<'_, M> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.driven.kill();

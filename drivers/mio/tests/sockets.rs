@@ -1,83 +1,15 @@
-//! What sockets do to a driver: block one way, end by halves, come in bursts, run out.
+//! What sockets do to a driver: end by halves, come in bursts.
 
 mod common;
 
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::Write;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{
-    PATIENCE, dialling, fact, node, number, numbered, open, realm, station, subscribe, until,
-};
-use tidings::{OnFull, Publish};
+use common::{PATIENCE, dialling, fact, node, number, numbered, open, station, subscribe, until};
+use tidings::OnFull;
 use tidings_mio::{Node, StationServer};
-
-/// Forwards one connection to `to`; what comes back from there only while `back` says so.
-fn valve(to: SocketAddr, back: Arc<AtomicBool>) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let at = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        let (mut near, _) = listener.accept().unwrap();
-        let mut far = TcpStream::connect(to).unwrap();
-        let (mut near_out, mut far_in) = (near.try_clone().unwrap(), far.try_clone().unwrap());
-        thread::spawn(move || {
-            let mut buffer = vec![0; 4096];
-            loop {
-                if !back.load(Ordering::SeqCst) {
-                    thread::sleep(Duration::from_millis(5));
-                    continue;
-                }
-                match far_in.read(&mut buffer) {
-                    Ok(bytes) if bytes > 0 => near_out.write_all(&buffer[..bytes]).unwrap(),
-                    _ => return,
-                }
-            }
-        });
-        std::io::copy(&mut near, &mut far).ok();
-    });
-    at
-}
-
-#[test]
-fn a_blocked_write_does_not_stop_reading() {
-    const FACTS: u64 = 150;
-    let station = station();
-    let reader = node(2, &station.address());
-    let mut facts = subscribe(&reader, open("sockets/blocked"));
-    let back = Arc::new(AtomicBool::new(true));
-    let at = valve(station.local_addr(), Arc::clone(&back));
-    let through = node(3, &format!("tcp://{at}"));
-    // It hears itself, so the station has far more to write to it than the sockets between hold.
-    let mut own = subscribe(&through, open("sockets/blocked"));
-    back.store(false, Ordering::SeqCst);
-    let large: String = "x".repeat(100_000);
-    let pending: Vec<_> = (0..FACTS)
-        .map(|n| {
-            let request = Publish::new(realm(), "sockets/blocked", &(n, &large)).unwrap();
-            through.try_publish(request).unwrap()
-        })
-        .collect();
-    for n in 0..FACTS {
-        let heard: (u64, String) = fact(&mut facts).decode().unwrap();
-        assert_eq!(heard.0, n);
-    }
-    let unread = own.status().unwrap();
-    assert!(
-        unread.delivered < FACTS / 2,
-        "the way back was shut: {unread:?}"
-    );
-    back.store(true, Ordering::SeqCst);
-    for n in 0..FACTS {
-        let heard: (u64, String) = fact(&mut own).decode().unwrap();
-        assert_eq!(heard.0, n);
-    }
-    for pending in pending {
-        pending.wait();
-    }
-}
 
 #[test]
 fn br_72_a_paused_link_is_read_again_without_a_new_edge() {
@@ -152,44 +84,4 @@ fn a_station_that_comes_later_is_dialled_again_until_it_is_there() {
     let settings = tidings_mio::StationSettings::new(common::key(1));
     let _station = StationServer::start(settings.listen(&format!("tcp://{at}")).unwrap()).unwrap();
     node.connected(1, PATIENCE).unwrap();
-}
-
-#[cfg(unix)]
-mod exhaustion {
-    use super::*;
-
-    /// Runs the test below in a process with few file descriptors.
-    #[test]
-    fn a_station_out_of_file_descriptors_goes_on_accepting_later() {
-        let me = std::env::current_exe().unwrap();
-        let status = std::process::Command::new("sh")
-            .args([
-                "-c",
-                "ulimit -n 48; exec \"$0\" --ignored --exact exhaustion::inside",
-            ])
-            .arg(me)
-            .status()
-            .unwrap();
-        assert!(status.success());
-    }
-
-    #[test]
-    #[ignore = "run by the test above, which limits file descriptors first"]
-    fn inside() {
-        let station = station();
-        let reader = node(2, &station.address());
-        let mut facts = subscribe(&reader, open("sockets/exhausted"));
-        let mut taken = Vec::new();
-        while let Ok(stream) = TcpStream::connect(station.local_addr()) {
-            taken.push(stream);
-        }
-        until("it ran out", || station.io().refused_connections > 0);
-        // Those it has go on, and new ones come when there is room again.
-        reader.publish(numbered("sockets/exhausted", 0)).unwrap();
-        assert_eq!(number(&fact(&mut facts)), 0);
-        taken.clear();
-        let late = node(3, &station.address());
-        late.publish(numbered("sockets/exhausted", 1)).unwrap();
-        assert_eq!(number(&fact(&mut facts)), 1);
-    }
 }

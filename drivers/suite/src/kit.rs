@@ -13,26 +13,27 @@ use tidings_common::StationSettings;
 use crate::Driver;
 
 /// How long anything that must happen may take, on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 /// How long nothing must happen before it is believed that nothing does.
 pub(crate) const QUIET: Duration = Duration::from_millis(400);
 
 /// A key of its own for each part of a case.
-pub(crate) fn key(part: u8) -> SecretKey {
+pub fn key(part: u8) -> SecretKey {
     SecretKey::from_seed([part; 32])
 }
 
 /// The node of that key.
-pub(crate) fn id(part: u8) -> NodeId {
+pub fn id(part: u8) -> NodeId {
     key(part).node_id()
 }
 
-pub(crate) fn realm() -> RealmId {
+/// Where all of it happens.
+pub fn realm() -> RealmId {
     RealmId::of_name("suite")
 }
 
 /// A subscription to one topic from anyone.
-pub(crate) fn open(filter: &str) -> Subscribe {
+pub fn open(filter: &str) -> Subscribe {
     Subscribe::new(realm(), filter, Sources::Open)
 }
 
@@ -43,13 +44,31 @@ pub(crate) fn host(address: &str) -> String {
 }
 
 /// A numbered fact.
-pub(crate) fn numbered(topic: &str, number: u64) -> Publish {
+///
+/// # Panics
+/// Never: a number is a payload.
+pub fn numbered(topic: &str, number: u64) -> Publish {
     Publish::new(realm(), topic, &number).expect("a number is a payload")
 }
 
 /// What a numbered fact says.
-pub(crate) fn number(fact: &Delivery) -> u64 {
+///
+/// # Panics
+/// When it says something else.
+pub fn number(fact: &Delivery) -> u64 {
     fact.decode().expect("the payload is a number")
+}
+
+/// Tries until it holds, or [`PATIENCE`] is over.
+///
+/// # Panics
+/// When it does not hold in time.
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}, in time");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// A driver with its stations and nodes, for shorter cases.
@@ -163,14 +182,5 @@ impl<'a, D: Driver> Kit<'a, D> {
     pub(crate) fn quiet(&self, subscription: &mut D::Subscription) {
         let item = self.driver.next(subscription, QUIET);
         assert!(item.is_none(), "nothing, not {item:?}");
-    }
-
-    /// Tries until it holds, or [`PATIENCE`] is over.
-    pub(crate) fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
-        let deadline = Instant::now() + PATIENCE;
-        while !holds() {
-            assert!(Instant::now() < deadline, "{what}, in time");
-            std::thread::sleep(Duration::from_millis(20));
-        }
     }
 }

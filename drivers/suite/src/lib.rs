@@ -12,6 +12,11 @@ mod kit;
 mod peer;
 mod wire;
 
+/// What tests of drivers are made of, their own as well.
+pub mod help {
+    pub use crate::kit::{PATIENCE, id, key, number, numbered, open, realm, until};
+}
+
 use std::fmt::Debug;
 use std::time::Duration;
 
@@ -126,6 +131,12 @@ pub trait Driver: Sized + 'static {
     /// The next item; `None` when none came in time or the stream has ended.
     fn next(&self, subscription: &mut Self::Subscription, within: Duration) -> Option<Item>;
 
+    /// Publishes and waits for nothing.
+    ///
+    /// # Errors
+    /// As the core refuses.
+    fn send(&self, node: &Self::Node, request: Publish) -> Result<(), Refusal>;
+
     /// Publishes and waits for the outcome, and for room first where there is none.
     ///
     /// # Errors
@@ -148,6 +159,7 @@ macro_rules! __each_case {
     ($then:ident $($arguments:tt)*) => {
         $crate::__each_case! { @$then [$($arguments)*]
             a_bad_address_is_refused
+            a_blocked_write_does_not_stop_reading
             a_connection_of_garbage_ends_only_its_own_link
             a_fact_of_256_kib_arrives_whole
             a_filter_hears_every_topic_it_matches
@@ -156,6 +168,7 @@ macro_rules! __each_case {
             a_publisher_outside_the_sources_is_refused
             a_reader_that_never_reads_changes_nothing_for_another
             a_second_key_in_the_handshake_is_refused
+            a_station_out_of_file_descriptors_goes_on_accepting_later
             a_station_port_in_use_is_said
             a_station_that_stops_answering_is_left_and_dialled_again
             a_taken_down_station_is_a_notice

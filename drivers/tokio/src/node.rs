@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,8 +18,8 @@ use tidings::{
     Action, Client, ClientConfig, ClientLimits, ClientStatus, LinkState, MemoryReport, NodeId, Now,
     Outcome, Question, Ready, Refused, StationRef, Subscribe, SubscriptionId, Ticket, Verification,
 };
-use tidings_common::{Clock, StationAddress, patience};
-use tidings_tls::{NodeKey, Tls, TlsFault};
+use tidings_common::{NodeSettings, StationAddress, dial_failure, patience};
+use tidings_tls::{Tls, TlsFault};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -28,7 +27,7 @@ use tokio::task::AbortHandle;
 
 use crate::engine::{After, Engine, Host, Life, Tuning};
 use crate::verify::{self, Pool};
-use crate::wire::{Connected, Wire};
+use crate::wire::{self, Connected};
 use crate::{AddressError, EpochFile, IoCounters, StartError, Subscription, WaitError};
 
 /// What a node adds to its client.
@@ -158,7 +157,7 @@ async fn dial(engine: Arc<Engine<NodeHost>>, station: StationRef) {
     let mut failure = "";
     if let Some(target) = target {
         for socket in &target.sockets {
-            match reach(*socket, &target, tls.as_ref(), engine.tuning).await {
+            match reach(&engine, *socket, &target, tls.as_ref()).await {
                 Ok(connected) => {
                     engine.lock().host.dials.remove(&station);
                     if engine.attach(connected, Some(station)).is_ok() {
@@ -179,33 +178,19 @@ async fn dial(engine: Arc<Engine<NodeHost>>, station: StationRef) {
 
 /// One attempt at one address, or in a word why it failed.
 async fn reach(
+    engine: &Engine<NodeHost>,
     socket: SocketAddr,
     target: &StationAddress,
     tls: Option<&Tls>,
-    tuning: Tuning,
 ) -> Result<Connected, &'static str> {
-    let connecting = tokio::time::timeout(patience::CONNECT, connect(socket, tuning));
+    let connecting = tokio::time::timeout(patience::CONNECT, connect(socket, engine.tuning));
     let stream = match connecting.await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => {
-            return Err(match error.kind() {
-                ErrorKind::ConnectionRefused => "connection_refused",
-                ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => "unreachable",
-                ErrorKind::TimedOut => "connect_timeout",
-                _ => TlsFault::Io.text(),
-            });
-        }
+        Ok(connected) => connected.map_err(|error| dial_failure(&error))?,
         Err(_) => return Err("connect_timeout"),
     };
-    if !target.secure {
-        return Ok(Wire::plain(stream, None));
-    }
-    let (Some(tls), Some(pin)) = (tls, target.pin) else {
-        return Err(TlsFault::WrongStation.text());
-    };
-    let session = tls.dial(pin).map_err(TlsFault::text)?;
-    let secured = Wire::secure(stream, session, None).await;
-    secured.map_err(TlsFault::text)
+    let session = target.session(tls).map_err(TlsFault::text)?;
+    let opened = wire::open(stream, session, None, &engine.clock);
+    opened.await.map_err(|(failure, _)| failure)
 }
 
 async fn connect(target: SocketAddr, tuning: Tuning) -> std::io::Result<TcpStream> {
@@ -225,25 +210,18 @@ async fn connect(target: SocketAddr, tuning: Tuning) -> std::io::Result<TcpStrea
 #[derive(Debug)]
 #[must_use = "nothing runs before `start`"]
 pub struct NodeBuilder {
-    config: ClientConfig,
-    key: NodeKey,
+    settings: NodeSettings,
     limits: ClientLimits,
     verify_threads: Option<usize>,
-    epoch_file: Option<PathBuf>,
-    targets: Vec<StationAddress>,
     tuning: Tuning,
 }
 
 impl NodeBuilder {
     fn new(signer: impl Signer + 'static) -> Self {
-        let key = NodeKey::new(signer);
         Self {
-            config: ClientConfig::new(key.clone()),
-            key,
+            settings: NodeSettings::new(signer),
             limits: ClientLimits::default(),
             verify_threads: None,
-            epoch_file: None,
-            targets: Vec::new(),
             tuning: Tuning::default(),
         }
     }
@@ -257,22 +235,19 @@ impl NodeBuilder {
     /// [`AddressError`] says what is wrong and what to write instead. Plain TCP is for loopback
     /// alone.
     pub fn station(mut self, address: &str) -> Result<Self, AddressError> {
-        let target = StationAddress::parse(address)?;
-        self.config = self.config.station(target.pin);
-        self.targets.push(target);
+        self.settings = self.settings.station(address)?;
         Ok(self)
     }
 
     /// Changes the core's settings, all but its stations, its bounds and its epochs.
     pub fn configure(mut self, change: impl FnOnce(ClientConfig) -> ClientConfig) -> Self {
-        self.config = change(self.config);
+        self.settings = self.settings.configure(change);
         self
     }
 
     /// To how many stations each publication is handed. Default 2, 1 to 16.
-    pub fn replication_factor(mut self, links: usize) -> Self {
-        self.config = self.config.replication_factor(links);
-        self
+    pub fn replication_factor(self, links: usize) -> Self {
+        self.configure(|config| config.replication_factor(links))
     }
 
     /// The bounds. Default: `ClientLimits::default()`.
@@ -282,9 +257,8 @@ impl NodeBuilder {
     }
 
     /// How long a missing number is waited for. Default 250 ms, 1 ms to 1 min.
-    pub fn order_timeout(mut self, timeout: Duration) -> Self {
-        self.config = self.config.order_timeout(timeout);
-        self
+    pub fn order_timeout(self, timeout: Duration) -> Self {
+        self.configure(|config| config.order_timeout(timeout))
     }
 
     /// The file beside the key that remembers under which epochs it has published, made with
@@ -292,28 +266,25 @@ impl NodeBuilder {
     /// written there, by the call that publishes first on a topic, so that the next run goes on
     /// above it however this one ends and however the clock is set. Default: none.
     pub fn epoch_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.epoch_file = Some(path.into());
+        self.settings = self.settings.epoch_file(path);
         self
     }
 
     /// The greatest epoch this key has published under, as [`Node::last_epoch`] gave it in an
     /// earlier run, where the application keeps it in its own way. Default 0.
-    pub fn last_epoch(mut self, epoch: u64) -> Self {
-        self.config = self.config.last_epoch(epoch);
-        self
+    pub fn last_epoch(self, epoch: u64) -> Self {
+        self.configure(|config| config.last_epoch(epoch))
     }
 
     /// How often the other side of each link is asked whether it is there, and how long its answer is
     /// waited for. Default 30 s, 1 s to 1 h.
-    pub fn probe_every(mut self, every: Duration) -> Self {
-        self.config = self.config.probe_every(every);
-        self
+    pub fn probe_every(self, every: Duration) -> Self {
+        self.configure(|config| config.probe_every(every))
     }
 
     /// The longest frame this node reads, in bytes. Default 1 MiB, 512 to 16,777,215.
-    pub fn max_frame(mut self, bytes: u32) -> Self {
-        self.config = self.config.max_frame(bytes);
-        self
+    pub fn max_frame(self, bytes: u32) -> Self {
+        self.configure(|config| config.max_frame(bytes))
     }
 
     /// Threads that check arriving signatures, started when they are first needed, so that the
@@ -340,9 +311,6 @@ impl NodeBuilder {
     /// [`StartError`]; nothing is left running then.
     pub fn start(self) -> Result<Node, StartError> {
         let runtime = Handle::try_current().map_err(|_| StartError::NoRuntime)?;
-        if self.targets.is_empty() {
-            return Err(StartError::NoStation);
-        }
         let threads = self.verify_threads.unwrap_or_else(verify::default_threads);
         let asked = threads > 0 && verify::suits(&self.limits);
         let pool = asked.then(|| Pool::new(threads, &self.limits));
@@ -350,40 +318,31 @@ impl NodeBuilder {
             true => Verification::Asked,
             false => Verification::Here,
         };
-        let secure = self.targets.iter().any(|target| target.secure);
-        let tls = secure.then(|| Tls::new(&self.key)).transpose()?;
-        let local = self.targets.iter().any(|target| !target.secure);
-        let mut config = self.config.allow_local(local);
-        config = config.verification(verification).limits(self.limits);
-        let epochs = self.epoch_file.map(EpochFile::open).transpose()?;
-        if let Some(epochs) = &epochs {
-            config = config.last_epoch(epochs.kept()).keep_epochs(true);
-        }
-        let config = config.build()?;
-        let (seed, entropy) = tidings_common::draw()?;
-        let clock = Clock::start();
-        let client = Client::new(config, seed, entropy, clock.now());
-        let id = client.id();
+        let settings = self
+            .settings
+            .configure(|config| config.verification(verification).limits(self.limits));
+        let parts = settings.build()?;
+        let id = parts.client.id();
         let host = NodeHost {
-            client,
+            client: parts.client,
             readers: BTreeMap::new(),
             tickets: BTreeMap::new(),
             blocked: false,
             pool,
-            targets: self.targets,
-            tls,
+            targets: parts.targets,
+            tls: parts.tls,
             dials: BTreeMap::new(),
             closed: false,
             threads: Vec::new(),
         };
-        let engine = Engine::start(host, clock, runtime, self.tuning);
+        let engine = Engine::start(host, parts.clock, runtime, self.tuning);
         // The first `Dial`s wait to be handed out.
         engine.with(|_, _| ());
         Ok(Node {
             shared: Arc::new(Shared {
                 engine,
                 id,
-                epochs,
+                epochs: parts.epochs,
                 turn: tokio::sync::Mutex::new(()),
             }),
         })

@@ -22,7 +22,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
 use crate::engine::{After, Engine, Host, Tuning};
-use crate::wire::Wire;
+use crate::wire;
 use crate::{AddressError, IoCounters, StartError};
 
 /// Connections the operating system keeps until they are accepted.
@@ -210,17 +210,14 @@ async fn accept(seat: Listening, listener: TcpListener, tls: Option<Tls>, doors:
                 Some(_) = shaking.join_next() => continue,
             };
             let refused = match accepted {
-                Ok((stream, from)) => match (doors.enter(from.ip(), tls.is_some()), &tls) {
-                    // Dropped before anything is signed for it.
-                    (Err(_), _) => true,
-                    (Ok(guest), None) => {
-                        let connected = Wire::plain(stream, Some(guest));
-                        engine.attach(connected, None).is_err()
-                    }
-                    (Ok(guest), Some(tls)) => {
-                        shaking.spawn(shake(Arc::clone(&engine), stream, guest, tls.clone()));
+                Ok((stream, from)) => match doors.enter(from.ip(), tls.is_some()) {
+                    Ok(guest) => {
+                        let engine = Arc::clone(&engine);
+                        shaking.spawn(take_in(engine, stream, guest, tls.clone()));
                         false
                     }
+                    // Dropped before anything is signed for it.
+                    Err(_) => true,
                 },
                 Err(error) => {
                     // A connection that went away by itself is nobody's trouble; anything else
@@ -243,18 +240,28 @@ async fn accept(seat: Listening, listener: TcpListener, tls: Option<Tls>, doors:
     drop(seat);
 }
 
-/// Makes an accepted connection a link once its secure channel is there.
-async fn shake(engine: Arc<Engine<StationHost>>, stream: TcpStream, guest: Guest, tls: Tls) {
-    let secured = match tls.answer() {
-        Ok(session) => Wire::secure(stream, session, Some(guest)).await,
-        Err(fault) => Err(fault),
+/// Makes an accepted connection a link, once its secure channel is there.
+async fn take_in(
+    engine: Arc<Engine<StationHost>>,
+    stream: TcpStream,
+    guest: Guest,
+    tls: Option<Tls>,
+) {
+    let opened = match tls.as_ref().map(Tls::answer).transpose() {
+        Ok(session) => wire::open(stream, session, Some(guest), &engine.clock).await,
+        Err(fault) => Err((fault.text(), Some(fault))),
     };
-    match secured {
-        Ok(connected) => {
-            let refused = engine.attach(connected, None).is_err();
-            engine.lock().io.refused_connections += u64::from(refused);
-        }
-        Err(fault) => engine.lock().tls_faults.count(fault),
+    let fault = match opened {
+        Ok(connected) => match engine.attach(connected, None) {
+            Ok(()) => return,
+            Err(_) => None,
+        },
+        Err((_, fault)) => fault,
+    };
+    let mut state = engine.lock();
+    state.io.refused_connections += 1;
+    if let Some(fault) = fault {
+        state.tls_faults.count(fault);
     }
 }
 

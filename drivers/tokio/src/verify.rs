@@ -30,7 +30,7 @@ const MOST_BY_DEFAULT: usize = 4;
 /// Signatures answered in one call at most: a millisecond's work.
 const SHARE: usize = 32;
 /// Events that one read of a link may bring. Below twice as many open questions, nothing is asked.
-const PER_READ: usize = crate::link::MOST_READ / 256;
+const PER_READ: usize = tidings_common::MOST_READ / 256;
 
 /// How many threads suit this machine: none with one core.
 pub(crate) fn default_threads() -> usize {
@@ -357,7 +357,7 @@ mod tests {
         let backlog = Backlog::new(&limits);
         assert!(backlog.most_open + PER_READ < limits.pending_verifications);
         let most_frame = 0xff_ffff / 16; // the default of `max_frame`
-        let in_bytes = backlog.most_bytes + crate::link::MOST_READ + most_frame;
+        let in_bytes = backlog.most_bytes + tidings_common::MOST_READ + most_frame;
         assert!(in_bytes < limits.held_bytes / 4);
         let mut small = ClientLimits::default();
         small.pending_verifications = 100;

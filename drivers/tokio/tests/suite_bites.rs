@@ -133,6 +133,10 @@ impl<const BUG: u8> Driver for Broken<BUG> {
         Some(item)
     }
 
+    fn send(&self, node: &Node, request: Publish) -> Result<(), Refusal> {
+        self.0.send(node, request)
+    }
+
     fn publish(&self, node: &Node, request: Publish) -> Result<Outcome, Refusal> {
         let outcome = self.0.publish(node, request)?;
         Ok(if BUG == SAYS_ROUTED {

@@ -84,6 +84,11 @@ impl<const SECURE: bool> Driver for Mio<SECURE> {
         subscription.next(within)
     }
 
+    fn send(&self, node: &Node, request: Publish) -> Result<(), Refusal> {
+        let pending = node.try_publish(request);
+        pending.map(drop).map_err(|refused| refused.reason)
+    }
+
     fn publish(&self, node: &Node, request: Publish) -> Result<Outcome, Refusal> {
         node.publish(request).map_err(|refused| refused.reason)
     }

@@ -6,7 +6,7 @@
 use tidings::{Mode, Notice, Outcome, Publish, Refusal, Sources, Subscribe};
 
 use crate::Driver;
-use crate::kit::{Kit, PATIENCE, id, key, number, numbered, open, realm};
+use crate::kit::{Kit, PATIENCE, id, key, number, numbered, open, realm, until};
 
 /// One publication, one delivery, with all that belongs to it.
 pub fn one_fact_arrives<D: Driver>(driver: &D) {
@@ -134,7 +134,7 @@ pub fn dropping_a_subscription_ends_its_delivery<D: Driver>(driver: &D) {
     let mut kept = kit.subscribe(&reader, open("drop/not"), 1);
     kit.routed(&writer, numbered("drop/this", 0));
     drop(dropped);
-    kit.until("the station hears of it", || {
+    until("the station hears of it", || {
         kit.publish(&writer, numbered("drop/this", 1)) == Outcome::NoSubscriber
     });
     kit.routed(&writer, numbered("drop/not", 2));
@@ -157,7 +157,7 @@ pub fn closing_ends_every_stream<D: Driver>(driver: &D) {
     let notice = kit.notice(&mut facts);
     assert!(matches!(notice, Notice::Ended { .. }), "{notice:?}");
     assert!(driver.next(&mut facts, PATIENCE).is_none());
-    kit.until("the station hears of it", || {
+    until("the station hears of it", || {
         kit.publish(&writer, numbered("closing/time", 1)) == Outcome::NoSubscriber
     });
 }

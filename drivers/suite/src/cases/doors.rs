@@ -12,7 +12,7 @@ use tidings::wire::Role;
 use tidings_common::{Crowd, DoorLimits};
 
 use crate::Driver;
-use crate::kit::{Kit, PATIENCE, host};
+use crate::kit::{Kit, PATIENCE, host, until};
 use crate::wire::Wire;
 
 /// Of another address than nodes dial from.
@@ -86,12 +86,12 @@ pub fn an_address_has_no_more_than_its_share_and_others_get_in<D: Driver>(driver
     let _node = kit.node(2, &[&station]);
     // Whoever leaves makes room for another of that address.
     silent.truncate(1);
-    kit.until("they are gone", || driver.seen(&station).doors.open == 2);
+    until("they are gone", || driver.seen(&station).doors.open == 2);
     let again = from(CROWD, at);
     assert!(!ends(&again, Duration::from_millis(200)), "there is room");
-    kit.until("both are in", || driver.seen(&station).doors.open == 3);
+    until("both are in", || driver.seen(&station).doors.open == 3);
     drop((silent, again));
-    kit.until("all are gone", || driver.seen(&station).doors.open == 1);
+    until("all are gone", || driver.seen(&station).doors.open == 1);
 }
 
 /// Keys cost nothing, so an address does not have more links for having more of them.
@@ -110,7 +110,7 @@ pub fn an_address_with_many_keys_has_no_more_links_than_its_share<D: Driver>(dri
             false => Wire::plain(stream),
         });
         let is_in = || driver.seen(&station).status.links.len() == links.len();
-        kit.until("it is a link", is_in);
+        until("it is a link", is_in);
     }
     assert!(ends(&from(CROWD, at), PATIENCE), "one more is closed");
     let seen = driver.seen(&station);

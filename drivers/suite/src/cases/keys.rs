@@ -11,7 +11,7 @@ use tidings::code::HandshakeRefusal;
 use tidings::wire::Role;
 
 use crate::Driver;
-use crate::kit::{Kit, host, id, key};
+use crate::kit::{Kit, host, id, key, until};
 use crate::peer::Peer;
 
 /// A side that proves one key to the channel and another in the handshake is taken by neither a station nor a node, though it holds both.
@@ -28,8 +28,8 @@ pub fn a_second_key_in_the_handshake_is_refused<D: Driver>(driver: &D) {
     }
     let refused = LinkError::RefusedByStation(HandshakeRefusal::NotAccepted);
     assert_eq!(shaken, Err(refused));
-    kit.until("the connection ends", || node.read().is_none());
-    kit.until("the link ends", || {
+    until("the connection ends", || node.read().is_none());
+    until("the link ends", || {
         driver.seen(&station).status.links.is_empty()
     });
     assert_eq!(driver.seen(&station).counted("key_mismatches"), 1);

@@ -9,6 +9,7 @@ mod doors;
 mod isolation;
 mod keys;
 mod silence;
+mod sockets;
 mod stations;
 
 pub use addresses::*;
@@ -17,4 +18,5 @@ pub use doors::*;
 pub use isolation::*;
 pub use keys::*;
 pub use silence::*;
+pub use sockets::*;
 pub use stations::*;

@@ -7,7 +7,7 @@ use tidings::code::GapReason;
 use tidings::{Item, Notice, Outcome, Refusal};
 
 use crate::Driver;
-use crate::kit::{Kit, PATIENCE, host, number, numbered, open};
+use crate::kit::{Kit, PATIENCE, host, number, numbered, open, until};
 
 /// While one of two stations carries on, nothing is lost and nothing is said.
 pub fn killing_one_of_two_stations_loses_nothing<D: Driver>(driver: &D) {
@@ -50,7 +50,7 @@ pub fn the_last_station_gone_interrupts_and_its_return_ends_the_interruption<D: 
         "the station carries it again"
     );
     // The writer may not even have noticed yet that its first link is gone.
-    kit.until("the writer connects again", || {
+    until("the writer connects again", || {
         match driver.publish(&writer, numbered("last/station", 1)) {
             Ok(outcome) => {
                 assert!(matches!(outcome, Outcome::Routed { .. }), "{outcome:?}");

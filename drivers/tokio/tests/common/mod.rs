@@ -1,21 +1,10 @@
 //! What the driver's own tests share.
-#![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(dead_code, unused_imports, reason = "each test takes what it needs")]
 
-use std::time::Duration;
-
-use tidings::crypto::SecretKey;
-use tidings::{Delivery, Item, Publish, RealmId, Sources, Subscribe};
+use tidings::{Delivery, Item, Subscribe};
 use tidings_tokio::{Node, NodeBuilder, StationServer, StationServerBuilder, Subscription};
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
-
-pub(crate) fn key(part: u8) -> SecretKey {
-    SecretKey::from_seed([part; 32])
-}
-
-pub(crate) fn realm() -> RealmId {
-    RealmId::of_name("tests")
-}
+pub(crate) use tidings_suite::help::*;
 
 pub(crate) fn station() -> StationServerBuilder {
     StationServer::builder(key(1))
@@ -35,18 +24,10 @@ pub(crate) async fn up(builder: NodeBuilder) -> Node {
     node
 }
 
-pub(crate) fn open(topic: &str) -> Subscribe {
-    Subscribe::new(realm(), topic, Sources::Open)
-}
-
 pub(crate) async fn subscribe(node: &Node, request: Subscribe) -> Subscription {
     let mut subscription = node.subscribe(request).unwrap();
     subscription.carried(1, PATIENCE).await.unwrap();
     subscription
-}
-
-pub(crate) fn numbered(topic: &str, number: u64) -> Publish {
-    Publish::new(realm(), topic, &number).unwrap()
 }
 
 pub(crate) async fn fact(subscription: &mut Subscription) -> Delivery {
@@ -57,8 +38,4 @@ pub(crate) async fn fact(subscription: &mut Subscription) -> Delivery {
         Item::Fact(fact) => fact,
         other => panic!("a fact, not {other:?}"),
     }
-}
-
-pub(crate) fn number(fact: &Delivery) -> u64 {
-    fact.decode().unwrap()
 }

@@ -96,6 +96,12 @@ impl<const SECURE: bool> Driver for On<SECURE> {
         self.runtime.block_on(next).ok().flatten()
     }
 
+    fn send(&self, node: &Node, request: Publish) -> Result<(), Refusal> {
+        let _inside = self.runtime.enter();
+        let pending = node.try_publish(request);
+        pending.map(drop).map_err(|refused| refused.reason)
+    }
+
     fn publish(&self, node: &Node, request: Publish) -> Result<Outcome, Refusal> {
         self.runtime
             .block_on(node.publish(request))
