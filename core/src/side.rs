@@ -67,7 +67,8 @@ pub(crate) struct Side {
     /// Since when it is what it is.
     since: Now,
     way: Way,
-    /// How long this side would not read it; since when it does not, and what had not been read by then.
+    /// How long this side would not read it; since when it does not, and what had not been read by then. What it could not read, and silences,
+    /// are `way`'s alone: a peer is given no more time for what it makes itself.
     unread: Duration,
     unread_since: Option<(Instant, u64)>,
 }

@@ -276,6 +276,11 @@ const FAILED: &[(u64, u64, &str)] = &[
         0x3af7_2019_c7aa_b8f3,
         "a stream ended by itself with what had just come, and had swallowed that: whether it was here before cannot be told",
     ),
+    (
+        8330607,
+        0xee8c_93fa_900a_534c,
+        "a station that stood for minutes had something for a run that was gone, and refused the next one, which had given it up",
+    ),
 ];
 
 #[test]

@@ -15,6 +15,7 @@ use crate::inbound::episode::LONGEST;
 use crate::inbound::lane::Mode;
 use crate::notice::Notice;
 use crate::sim::Tally;
+use crate::sim::hold::Hold;
 use crate::sim::world::{End, World};
 use crate::{Duration, Instant, WallMs};
 
@@ -87,7 +88,7 @@ impl World {
                 let at = (at.as_micros() / 1000) as i64;
                 windows.iter().any(|(from, to)| (*from..=*to).contains(&at))
             });
-            if skipped || conflict || inside || self.is_undecided(sub, holds) {
+            if skipped || conflict || inside || self.is_undecided(sub, holds, &windows) {
                 continue;
             }
             let (key, topic, epoch) = numbering;
@@ -139,19 +140,33 @@ impl World {
         }
     }
 
-    /// Whether it is owed by stations an earlier run had read from alone, which have not taken this one yet and are waited for.
-    fn is_undecided(&self, sub: usize, holds: &[(usize, Instant)]) -> bool {
+    /// Whether it is owed by stations alone an earlier run had read from, which have not taken this one yet and are waited for; or by such that
+    /// were given up, with a window, and refuse when they are back: what they had since is told when they accept, and until then the refusal is.
+    fn is_undecided(&self, sub: usize, holds: &[(usize, Instant)], told: &[(i64, i64)]) -> bool {
         let this = &self.subs[sub];
         let all = &self.truth.holds;
-        let waits = |(hold, _): &(usize, Instant)| {
+        let own = |hold: usize| {
             let station = |run: usize| self.truth.runs[run].station;
-            let mut own = all.iter().filter(|own| own.wire == this.wire);
-            all[*hold].wire != this.wire
-                && !own.any(|own| {
-                    own.accepted.is_some() && station(own.run) == station(all[*hold].run)
-                })
+            let at = station(all[hold].run);
+            let own = all.iter().filter(|own| own.wire == this.wire);
+            own.filter(move |own| station(own.run) == at)
         };
-        self.net.truth() <= this.born.saturating_add(PATIENCE) && holds.iter().all(waits)
+        let waits = |(hold, _): &(usize, Instant)| {
+            all[*hold].wire != this.wire && !own(*hold).any(|own| own.accepted.is_some())
+        };
+        let refused = |(hold, at): &(usize, Instant)| {
+            let refused = |of: &Hold| {
+                of.accepted.is_none() && of.from.is_none() && of.left.is_some_and(|left| left > *at)
+            };
+            own(*hold).any(refused)
+                && !own(*hold).any(|own| own.accepted.is_some_and(|since| since > *at))
+        };
+        let after = |(_, at): &(usize, Instant)| {
+            let at = (at.as_micros() / 1000) as i64;
+            !told.is_empty() && told.iter().all(|(_, to)| at > *to)
+        };
+        let young = self.net.truth() <= this.born.saturating_add(PATIENCE);
+        young && holds.iter().all(waits) || holds.iter().all(after) && holds.iter().all(refused)
     }
 
     /// Whether no other publication has its numbers.
