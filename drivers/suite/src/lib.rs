@@ -163,8 +163,12 @@ macro_rules! __each_case {
             a_connection_of_garbage_ends_only_its_own_link
             a_fact_of_256_kib_arrives_whole
             a_filter_hears_every_topic_it_matches
+            a_frame_too_long_for_a_handshake_is_refused_from_its_length
+            a_handshake_passed_on_by_another_station_is_refused
             a_handshake_that_never_ends_is_closed_in_time_and_its_place_is_free
             a_node_of_which_one_half_is_gone_is_left_by_its_station
+            a_node_with_the_key_of_its_station_gets_no_link
+            a_proof_for_another_station_is_refused
             a_publisher_outside_the_sources_is_refused
             a_reader_that_never_reads_changes_nothing_for_another
             a_second_key_in_the_handshake_is_refused

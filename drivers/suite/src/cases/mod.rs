@@ -4,6 +4,7 @@
 //! comes out of a driver. Bounded by: the kit's patience.
 
 mod addresses;
+mod attacks;
 mod delivery;
 mod doors;
 mod isolation;
@@ -13,6 +14,7 @@ mod sockets;
 mod stations;
 
 pub use addresses::*;
+pub use attacks::*;
 pub use delivery::*;
 pub use doors::*;
 pub use isolation::*;
