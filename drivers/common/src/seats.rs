@@ -366,3 +366,6 @@ impl<M: Run, S: Socket> Seats<M, S> {
         Some(seat)
     }
 }
+
+#[cfg(test)]
+mod tests;
