@@ -256,7 +256,7 @@ impl Subscription {
         let shared = self.node.shared();
         let item = shared.wait(&shared.items, within, |state| {
             let seats = &mut state.driven.seats;
-            // A stream's end gives up what it held, for which links may have to speak.
+            // What ends may leave the machine something to say; a fact does not.
             let quiet = |item: &Option<Item>| !matches!(item, Some(Item::Notice(_)));
             let item = seats.take(|client| client.poll_item(id), quiet);
             *taken += 1;
