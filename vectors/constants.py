@@ -86,6 +86,11 @@ class K:
     interest_bytes = 16
     id_low = 1
 
+    # Section 11: committed positions.
+    untold_ranges = 16
+    untold_low = 1
+    untold_apart = 2
+
     # Links: liveness, redial.
     probe_misses = 2
     slept_answer_ms = 5_000

@@ -206,7 +206,7 @@ def building(f):
 
 def positions():
     f = Family("positions", "WIRE.md section 11: committed positions.")
-    lane = {"seq": 5, "epoch": EPOCH, "topic": "a/b", "publisher": min(ALICE.id, BOB.id)}
+    lane = {"seq": 5, "epoch": EPOCH, "topic": "a/b", "untold": [], "publisher": min(ALICE.id, BOB.id)}
     second = {**lane, "publisher": max(ALICE.id, BOB.id)}
     place = {"run": bytes(range(8)), "offset": 9}
     station = {"from": EPOCH // 1000, "mesh": bytes(range(32)), "station": min(STATION.id, OTHER.id), "position": place}
@@ -228,6 +228,12 @@ def positions():
     yes("sorted_by_epoch", lanes=[lane, {**lane, "epoch": EPOCH + 1}])
     yes("two_stations", stations=[station, other])
     yes("highest_numbers", lanes=[{**lane, "seq": 2**53 - 1, "epoch": 2**53 - 1}])
+    full = [number for single in range(1, 32, 2) for number in (single, single)]
+    yes("joined_in_the_middle", lanes=[{**lane, "untold": [1, 4]}])
+    yes("joined_and_some_came", lanes=[{**lane, "seq": 9, "untold": [1, 2, 4, 4, 6, 8]}])
+    yes("untold_to_the_edge", lanes=[{**lane, "untold": [1, 5]}])
+    yes("untold_as_many_as_there_may_be", lanes=[{**lane, "seq": 99, "untold": full}])
+    yes("untold_the_highest", lanes=[{**lane, "seq": 2**53 - 1, "untold": [2**53 - 1, 2**53 - 1]}])
     no("lanes_out_of_order", "bad_field", lanes=[second, lane])
     no("lanes_topics_out_of_order", "bad_field", lanes=[{**lane, "topic": "b"}, {**lane, "topic": "aa"}])
     no("lanes_epochs_out_of_order", "bad_field", lanes=[{**lane, "epoch": EPOCH + 1}, lane])
@@ -239,6 +245,20 @@ def positions():
         ("seq_2_53", {"seq": 2**53}),
         ("epoch_0", {"epoch": 0}),
         ("epoch_text", {"epoch": "1"}),
+        ("untold_a_map", {"untold": {}}),
+        ("untold_a_number", {"untold": 1}),
+        ("untold_text", {"untold": ["1", "4"]}),
+        ("untold_ranges_nested", {"untold": [[1, 4]]}),
+        ("untold_half_a_range", {"untold": [1]}),
+        ("untold_a_range_and_a_half", {"untold": [1, 1, 3]}),
+        ("untold_0", {"untold": [0, 4]}),
+        ("untold_2_53", {"seq": 2**53 - 1, "untold": [1, 2**53]}),
+        ("untold_above_the_edge", {"untold": [1, 6]}),
+        ("untold_upside_down", {"untold": [4, 1]}),
+        ("untold_falls", {"untold": [4, 4, 1, 1]}),
+        ("untold_overlaps", {"untold": [1, 2, 2, 4]}),
+        ("untold_touches", {"untold": [1, 2, 3, 4]}),
+        ("untold_one_too_many", {"seq": 99, "untold": [*full, 90, 90]}),
         ("topic_empty", {"topic": ""}),
         ("topic_with_a_star", {"topic": "a/*"}),
         ("topic_bytes", {"topic": b"a"}),

@@ -441,11 +441,25 @@ def answerer_reads(frames, own, limits, binding):
 def is_lane(value):
     return (
         type(value) is dict
-        and set(value) == {"seq", "epoch", "topic", "publisher"}
+        and set(value) == {"seq", "epoch", "topic", "untold", "publisher"}
         and is_uint(value["seq"])
+        and is_untold(value["untold"], value["seq"])
         and is_uint(value["epoch"], K.epoch_low)
         and is_topic(value["topic"])
         and is_bytes(value["publisher"], K.id_bytes)
+    )
+
+
+def is_untold(value, seq):
+    """Whether these are ranges up to `seq`, first and last by turns, which rise and do not touch."""
+    if type(value) is not list or not all(is_uint(one, K.untold_low) for one in value):
+        return False
+    firsts, lasts = value[0::2], value[1::2]
+    return (
+        len(firsts) == len(lasts) <= K.untold_ranges
+        and all(first <= last for first, last in zip(firsts, lasts))
+        and all(next_one - last >= K.untold_apart for last, next_one in zip(lasts, firsts[1:]))
+        and all(last <= seq for last in lasts)
     )
 
 

@@ -161,7 +161,7 @@ closed_set! {
         Gap = 3, "gap", "publications between `from` and `to` may be missing; table 10.9", "resync from the source of truth";
         Skipped = 4, "skipped", "`first` to `last` of that publisher's numbering did not arrive in time", "nothing, or resync; one that still comes is marked late";
         Restarted = 5, "restarted", "that publisher began a new numbering (`greater`), or an older one was heard", "nothing";
-        Resynced = 6, "resynced", "what is known of that publisher's numbering was given up while it was idle", "treat its earlier numbers as unknown";
+        Resynced = 6, "resynced", "what is known of that publisher's numbering was given up, while it was idle or for other numberings of its", "treat its earlier numbers as unknown";
         TwoCounters = 7, "two_counters", "two processes publish with one key", "give each its own key";
         Conflict = 8, "conflict", "two different publications carry one number; the second is not delivered", "check the publisher: its key is used twice or its epoch was lost";
         Lagged = 9, "lagged", "this reader was too slow; `missed` facts and `notices` notices were given up here", "read faster, raise `queue_capacity`, or use `pause`";

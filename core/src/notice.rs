@@ -116,7 +116,8 @@ pub enum Notice {
         /// counted by each. It is told before the first of them comes, so what is known already is among them.
         recovered: u64,
     },
-    /// What was known of that numbering was given up while it was idle.
+    /// What was known of that numbering was given up, while it was idle or for other numberings of its publisher: its earlier numbers may
+    /// be missing.
     Resynced {
         /// Which.
         of: Numbering,

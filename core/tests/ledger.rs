@@ -106,8 +106,13 @@ fn what_came_too_late_below_where_a_numbering_was_joined_is_told() {
         ..Fact::numbered(2)
     };
     node.fact(at(400_000), 0, old);
+    node.fact(at(400_001), 0, old);
     node.time(at(402_000));
-    assert_eq!(node.words(), ["dropped out_of_date 1"]);
+    assert_eq!(
+        node.words(),
+        ["dropped out_of_date 1"],
+        "a copy adds nothing"
+    );
 }
 
 #[test]

@@ -34,6 +34,10 @@ fn said(positions: &Positions) -> Committed {
             lane.topic.to_string(),
             lane.epoch as i64,
             lane.seq as i64,
+            lane.untold
+                .iter()
+                .map(|(first, last)| (*first as i64, *last as i64))
+                .collect(),
         )
     };
     let station = |one: &tidings::wire::StationPosition| -> Station {

@@ -3,8 +3,8 @@
 use crate::cbor::{Tree, parse};
 use crate::topic;
 
-/// Publisher, topic, epoch and seq.
-pub type Lane = (Vec<u8>, String, i64, i64);
+/// Publisher, topic, epoch, seq and what nobody was told of.
+pub type Lane = (Vec<u8>, String, i64, i64, Vec<(i64, i64)>);
 /// Station, mesh, run, offset and from.
 pub type Station = (Vec<u8>, Vec<u8>, Vec<u8>, i64, i64);
 
@@ -84,17 +84,38 @@ fn values<const N: usize>(tree: Tree, keys: [&str; N]) -> Option<[Tree; N]> {
 }
 
 fn lane(tree: Tree) -> Option<Lane> {
-    match values(tree, ["publisher", "topic", "epoch", "seq"])? {
+    match values(tree, ["publisher", "topic", "epoch", "seq", "untold"])? {
         [
             Tree::Bytes(publisher),
             Tree::Text(topic),
             Tree::Integer(epoch @ 1..EXACT),
             Tree::Integer(seq @ 0..EXACT),
+            Tree::Array(ranges),
         ] if publisher.len() == 32 && topic::fault(&topic, false).is_none() => {
-            Some((publisher, topic, epoch, seq))
+            Some((publisher, topic, epoch, seq, untold(ranges, seq)?))
         }
         _ => None,
     }
+}
+
+/// Firsts and lasts by turns: each above all before it, a first by more than one.
+fn untold(numbers: Vec<Tree>, seq: i64) -> Option<Vec<(i64, i64)>> {
+    if numbers.len() % 2 == 1 || numbers.len() > 32 {
+        return None;
+    }
+    let mut ranges = Vec::new();
+    let mut before = -1;
+    for range in numbers.chunks(2) {
+        let [Tree::Integer(first), Tree::Integer(last)] = range else {
+            return None;
+        };
+        if *first < before + 2 || last < first || *last > seq {
+            return None;
+        }
+        ranges.push((*first, *last));
+        before = *last;
+    }
+    Some(ranges)
 }
 
 fn station(tree: Tree) -> Option<Station> {

@@ -278,6 +278,7 @@ impl Client {
     /// Passes over the place of a fact that is dropped. Answers whether a `Skipped` speaks of it, so that no `Dropped` has to: where a full
     /// stream stands before the lane, which has no room to remember the place.
     fn close_place(&mut self, now: Now, key: LaneKey, epoch: u64, seq: u64) -> bool {
+        // No record wakes for what is not delivered: each copy of what nobody was told of is told of while its lane rests.
         let Some(lane) = self.lanes.find(&key) else {
             return false;
         };

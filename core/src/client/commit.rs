@@ -1,7 +1,7 @@
 //! What a run hands to the next one: where its stations were read up to, and what its lanes have delivered.
 //!
 //! Decides: which positions belong to a delivery. Leaves to others: their bytes (wire), keeping them (the application). Believes: the wall
-//! in what is committed. Bounded by: 16 marks a stream, 16 stations and 14,000 lanes a commit.
+//! in what is committed. Bounded by: 16 marks a stream, 16 stations and 126,000 items of CBOR for the lanes of a commit.
 //!
 //! A position may be committed only when everything up to it has left the stream. What arrived may still be held in a lane or wait in the
 //! stream, so positions are noted, as a *mark* with the stream's end, at moments when no lane holds anything: such a mark may be committed
@@ -17,6 +17,7 @@ use super::{Client, WireId};
 use crate::delivery::Delivery;
 use crate::inbound::continuity::{Carrier, moved};
 use crate::inbound::guess::Guess;
+use crate::inbound::lane::Reach;
 use crate::notice::{Item, Notice, Numbering};
 use crate::refusal::Misuse;
 use crate::time::Now;
@@ -29,8 +30,8 @@ const MARK_EVERY: u64 = 256;
 const MARKS: usize = 16;
 /// Stations whose positions are taken from an earlier run.
 pub(super) const STATIONS: usize = 16;
-/// Lanes in one commit; what reads it takes no more.
-const LANES: usize = 14_000;
+/// Items of CBOR for the lanes of one commit; what reads it takes a few more.
+const ITEMS: usize = 126_000;
 
 /// Positions up to which everything is before the place `end` of the stream.
 #[derive(Debug)]
@@ -66,13 +67,13 @@ impl Commits {
         }
     }
 
-    /// The edges of a lane that is made now: its two greatest epochs.
-    pub(super) fn take(&mut self, publisher: &NodeId, topic: &str) -> Vec<(u64, u64)> {
+    /// What is known of a lane that is made now: its two greatest epochs.
+    pub(super) fn take(&mut self, publisher: &NodeId, topic: &str) -> Vec<LanePosition> {
         let Some(of_it) = self.edges.get_mut(publisher) else {
             return Vec::new();
         };
         let taken = of_it.extract_if(.., |lane| *lane.topic == *topic);
-        let mut taken: Vec<(u64, u64)> = taken.map(|lane| (lane.epoch, lane.seq)).collect();
+        let mut taken: Vec<LanePosition> = taken.collect();
         if of_it.is_empty() {
             self.edges.remove(publisher);
         }
@@ -144,8 +145,8 @@ impl Client {
     /// In `as_arrives` a fact that came before a missing one may be handed out again by the next run.
     ///
     /// # Errors
-    /// `DeadHandle`; `NotCommitting`; `NotCommittable`, which taking the next items cures: all that is late, was dropped or is in conflict has to
-    /// be taken first, and is in the stream now, though its episode may go on.
+    /// `DeadHandle`; `NotCommitting`; `NotCommittable`, which taking the next items cures: all that is late, was dropped, is in conflict or says
+    /// what is not known any more has to be taken first, and is in the stream now, though its episode may go on.
     pub fn commit(
         &mut self,
         subscription: SubscriptionId,
@@ -175,24 +176,23 @@ impl Client {
         let stations = commits.usable(self.now, found.stream.places().start);
         let mut edges = Edges::default();
         for lane in commits.edges.values().flatten() {
-            edges.add(lane.publisher, &lane.topic, lane.epoch, lane.seq);
+            let LanePosition {
+                publisher, topic, ..
+            } = lane;
+            edges.add(*publisher, topic, lane.epoch, lane.seq, &lane.untold);
         }
         let topics = &self.topics;
         let lanes = self.lanes.iter();
         for (_, slot) in lanes.filter(|(_, slot)| slot.is_of(subscription)) {
-            for (epoch, seq) in slot.edges().into_iter().flatten() {
-                if let Some((_, topic)) = topics.at(slot.topic()) {
-                    edges.add(slot.publisher, &topic.name, epoch, seq);
-                }
+            if let Some((_, topic)) = topics.at(slot.topic()) {
+                edges.add_all(slot.publisher, &topic.name, slot.reaches());
             }
         }
         self.resting.sweep(&mut 0, usize::MAX, |key, rest| {
             if let Some(topic) = topics.get(key.topic)
                 && key.subscription == subscription
             {
-                for (epoch, seq) in rest.edges().into_iter().flatten() {
-                    edges.add(key.publisher, &topic.name, epoch, seq);
-                }
+                edges.add_all(key.publisher, &topic.name, rest.reaches());
             }
             true
         });
@@ -293,21 +293,50 @@ fn lies_below_an_edge(item: &Item) -> bool {
     match item {
         Item::Fact(fact) => fact.late(),
         Item::Notice(notice) => {
-            matches!(**notice, Notice::Dropped { .. } | Notice::Conflict { .. })
+            matches!(
+                **notice,
+                Notice::Dropped { .. } | Notice::Conflict { .. } | Notice::Resynced { .. }
+            )
         }
     }
 }
 
+/// An edge and what below it nobody was told of.
+type Edge = (u64, Vec<(u64, u64)>);
+
 /// Edges, less what was not handed out yet.
 #[derive(Debug, Default)]
 struct Edges {
-    seqs: BTreeMap<(NodeId, String, u64), u64>,
+    edges: BTreeMap<(NodeId, String, u64), Edge>,
+    /// Of CBOR.
+    items: usize,
 }
 
 impl Edges {
-    fn add(&mut self, publisher: NodeId, topic: &str, epoch: u64, seq: u64) {
-        if epoch != 0 && !Guess::made_up(epoch) && self.seqs.len() < LANES {
-            self.seqs.insert((publisher, topic.to_owned(), epoch), seq);
+    fn add_all(&mut self, publisher: NodeId, topic: &str, reaches: [Option<Reach>; 2]) {
+        for Reach {
+            epoch,
+            edge,
+            untold,
+        } in reaches.into_iter().flatten()
+        {
+            self.add(publisher, topic, epoch, edge, untold.as_slice());
+        }
+    }
+
+    fn add(
+        &mut self,
+        publisher: NodeId,
+        topic: &str,
+        epoch: u64,
+        edge: u64,
+        untold: &[(u64, u64)],
+    ) {
+        let items = self.items + LanePosition::ITEMS + 2 * untold.len();
+        if epoch != 0 && !Guess::made_up(epoch) && items <= ITEMS {
+            let key = (publisher, topic.to_owned(), epoch);
+            self.edges.insert(key, (edge, untold.to_vec()));
+            self.items = items;
         }
     }
 
@@ -325,18 +354,26 @@ impl Edges {
                 _ => return,
             },
         };
-        if let Some(edge) = self.seqs.get_mut(&(publisher, topic.to_owned(), epoch)) {
+        if let Some((edge, _)) = self.edges.get_mut(&(publisher, topic.to_owned(), epoch)) {
             *edge = (*edge).min(seq.saturating_sub(1));
         }
     }
 
     fn into_lanes(self) -> Vec<LanePosition> {
-        let all = self.seqs.into_iter();
-        all.map(|((publisher, topic, epoch), seq)| LanePosition {
-            publisher,
-            topic: topic.into(),
-            epoch,
-            seq,
+        let all = self.edges.into_iter();
+        all.map(|((publisher, topic, epoch), (seq, mut untold))| {
+            // What was skipped before an order was joined anew may have lowered the edge.
+            untold.retain_mut(|(first, last)| {
+                *last = (*last).min(seq);
+                first <= last
+            });
+            LanePosition {
+                publisher,
+                topic: topic.into(),
+                epoch,
+                seq,
+                untold,
+            }
         })
         .collect()
     }

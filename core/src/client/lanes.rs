@@ -22,7 +22,7 @@ use super::timers::Timer;
 use super::{Client, LaneId, TopicId};
 use crate::code::UnopenedReason;
 use crate::delivery::Delivery;
-use crate::inbound::lane::{Folded, Lane, LaneConfig, LaneItem, Offer, Slot};
+use crate::inbound::lane::{Folded, Lane, LaneConfig, LaneItem, Offer, Reach, Slot};
 use crate::notice::{Item, Notice, Numbering};
 use crate::time::{Instant, Now};
 use crate::topic;
@@ -168,11 +168,11 @@ impl LaneSlot {
         }
     }
 
-    /// As `Lane::edges`.
-    pub(super) fn edges(&self) -> [Option<(u64, u64)>; 2] {
+    /// As `Lane::reaches`.
+    pub(super) fn reaches(&self) -> [Option<Reach>; 2] {
         match &self.kept {
-            Kept::Folded(folded) => [Some(folded.edge()), None],
-            Kept::Whole(work) => work.lane.edges(),
+            Kept::Folded(folded) => [Some(folded.reach()), None],
+            Kept::Whole(work) => work.lane.reaches(),
         }
     }
 
@@ -395,8 +395,8 @@ impl Client {
                 topic.uses += 1;
                 let work = self.lanes.get_mut(id).and_then(LaneSlot::work);
                 if let (Some(commits), Some(work)) = (&mut found.commits, work) {
-                    for (epoch, seq) in commits.take(&key.publisher, &topic.name) {
-                        let begun = work.lane.resume(epoch, seq);
+                    for left in commits.take(&key.publisher, &topic.name) {
+                        let begun = work.lane.resume(left.epoch, left.seq, &left.untold);
                         debug_assert!(begun, "a lane has two places, and is new");
                     }
                 }

@@ -321,7 +321,7 @@ impl Client {
             None => self
                 .resting
                 .get(key)
-                .is_some_and(|rest| rest.covers(epoch, seq)),
+                .is_some_and(|rest| rest.is_told(epoch, seq)),
         }
     }
 }

@@ -7,6 +7,7 @@
 mod clash;
 #[cfg(feature = "alloc")]
 mod fold;
+mod follow;
 mod item;
 mod newest;
 mod notes;
@@ -17,7 +18,7 @@ mod still;
 use super::guess::Guess;
 use super::latest::Latest;
 pub use super::order::{Admit, Front, Slot};
-use super::order::{MISSING, Order};
+use super::order::{Left, MISSING, Order, Untold};
 use super::ranges::Ranges;
 use crate::time::{Instant, Now, WallMs, soonest};
 use clash::{Clash, Clashes};
@@ -26,6 +27,8 @@ pub(crate) use fold::Folded;
 pub use item::{LaneConfig, LaneItem, LaneStats, Mode, Offer};
 use notes::{Note, Notes};
 use pair::Pair;
+#[cfg(feature = "alloc")]
+pub(crate) use rest::Reach;
 pub use rest::{REST_AFTER, Resting};
 use still::Still;
 
@@ -55,7 +58,9 @@ enum Source {
 /// Choices where the rules leave one: the third fact of a lower epoch may itself take over (`latest_only`); an episode of conflicts is
 /// told after 10 s even if it goes on; a sparse source waits the whole timeout for every gap, since nothing tells a gap from a jump; a
 /// closed place counts as missing, so a copy that gets another chance is late; two counters are told when each has brought a new
-/// highest number, not by a replay, a minute after the second was first heard; an epoch that was replaced is remembered by its edge.
+/// highest number, not by a replay, a minute after the second was first heard; the epoch that was replaced last is remembered by its edge
+/// and by what nobody was told of; one that was replaced before it begins anew behind a `Resynced`, which also precedes a late fact that
+/// leaves no room to remember what nobody was told of.
 ///
 /// Commands: `offer`, `close`, `give_up`, `replay_progress`, `replay_end`, `resume`. Inputs: `handle_timeout`. Outputs: `poll`, which
 /// decides nothing. Commands and inputs act first on what is due by their `now`; an earlier mono than the last is taken as the last.
@@ -64,8 +69,10 @@ pub struct Lane<T, S> {
     config: LaneConfig,
     orders: [Order<T, S>; 2],
     followed: [Option<Followed>; 2],
-    /// The epoch that was replaced last, and its edge.
-    replaced: Option<(u64, u64)>,
+    /// The epoch that was replaced last.
+    replaced: Option<(u64, Left)>,
+    /// The greatest epoch that was replaced and forgotten; 0 where there was none.
+    lost: u64,
     latest: Latest,
     guess: Guess,
     pair: Pair,
@@ -75,6 +82,8 @@ pub struct Lane<T, S> {
     place: u64,
     clock: Instant,
     heard: Instant,
+    /// It knows more than a record can say, and does not rest before.
+    awake_until: Instant,
     until: WallMs,
     resync: bool,
     stats: LaneStats,
@@ -95,6 +104,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
             orders,
             followed: [None; 2],
             replaced: None,
+            lost: 0,
             latest: Latest::default(),
             guess: Guess::new(config.sparse),
             pair: Pair::default(),
@@ -104,6 +114,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
             place: 0,
             clock: Instant::ORIGIN,
             heard: Instant::ORIGIN,
+            awake_until: Instant::ORIGIN,
             until: WallMs::new(0),
             resync: config.forgotten,
             stats: LaneStats::default(),
@@ -233,6 +244,26 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         [0, 1].map(|index| Some((self.followed[index]?.epoch, self.orders[index].edge()?)))
     }
 
+    /// The edges, with what below them was neither delivered nor told of.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn reaches(&self) -> [Option<Reach>; 2] {
+        let mut index = 0;
+        self.edges().map(|edge| {
+            let order = &self.orders[index];
+            index += 1;
+            let (epoch, edge) = edge?;
+            let untold = match self.config.mode {
+                Mode::LatestOnly => Untold::new(0),
+                _ => order.untold(),
+            };
+            Some(Reach {
+                epoch,
+                edge,
+                untold,
+            })
+        })
+    }
+
     /// The number is at or below the edge of its epoch, so that dedup may forget it early.
     pub fn covers(&self, epoch: u64, seq: u64) -> bool {
         let epoch = self.epoch_of(epoch, seq);
@@ -262,7 +293,12 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         match self.config.mode {
             Mode::LatestOnly => self.latest_has_room(epoch),
             _ => match self.index_of(epoch) {
-                Some(index) => self.orders[index].has_room() && self.can_clash(epoch),
+                Some(index) => {
+                    let resyncs = self.orders[index].costs_untold(seq);
+                    self.orders[index].has_room()
+                        && self.can_clash(epoch)
+                        && (!resyncs || self.has_notes(1))
+                }
                 None => self.can_follow(),
             },
         }
@@ -325,6 +361,12 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
     fn put(&mut self, index: usize, epoch: u64, offer: &Offer, item: T) -> Admit<T> {
         let at = self.still.at(self.clock);
         let (seq, copy_possible) = (offer.seq, offer.copy_possible);
+        if self.orders[index].costs_untold(seq) {
+            if !self.orders[index].has_room() || !self.has_notes(1) {
+                return Admit::Busy(item);
+            }
+            self.note(Note::Resynced { epoch });
+        }
         let admit = self.with_order(index, |order| order.offer(at, seq, copy_possible, item));
         match admit {
             Admit::Busy(item) => return Admit::Busy(item),
@@ -349,113 +391,6 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
     fn pass(&mut self, epoch: u64, seq: u64, item: T) -> Result<(), T> {
         let index = self.greatest().unwrap_or(0);
         self.with_order(index, |order| order.pass(epoch, seq, item))
-    }
-
-    /// The index of that epoch, which is followed from now on; `None` when something must be handed out first.
-    fn follow(&mut self, epoch: u64) -> Option<usize> {
-        if let Some(index) = self.index_of(epoch) {
-            return Some(index);
-        }
-        if !self.can_follow() {
-            return None;
-        }
-        let index = self.next_index();
-        let known = self.followed.iter().flatten().count() > 0;
-        let greater = self
-            .followed
-            .iter()
-            .flatten()
-            .all(|followed| followed.epoch < epoch);
-        let forgotten = core::mem::take(&mut self.resync);
-        let ended = self.followed[index].and_then(|old| self.clashes.end(old.epoch));
-        let was = self.followed[index]
-            .map(|old| old.epoch)
-            .zip(self.orders[index].last_edge());
-        let at_one = !forgotten && self.starts_at_one(epoch);
-        let back = self.replaced.filter(|replaced| replaced.0 == epoch);
-        let begun = self.with_order(index, |order| match back {
-            Some((_, edge)) => {
-                order.begin_after(epoch, edge, Ranges::new(edge.saturating_add(1)), false)
-            }
-            None => order.begin(epoch, at_one),
-        });
-        debug_assert!(begun, "can_follow asked the order");
-        self.replaced = was.or_else(|| self.replaced.filter(|replaced| replaced.0 != epoch));
-        if let Some(clash) = ended {
-            self.end_clash(clash);
-        }
-        self.followed[index] = Some(Followed {
-            epoch,
-            heard: self.clock,
-        });
-        self.mark_outdated();
-        self.guess.commit(epoch);
-        if forgotten {
-            self.note(Note::Resynced { epoch });
-        } else if known {
-            self.stats.restarts += 1;
-            self.note(Note::Restarted { epoch, greater });
-        }
-        Some(index)
-    }
-
-    fn can_follow(&self) -> bool {
-        let order = &self.orders[self.next_index()];
-        order.can_begin() && order.has_room() && self.has_notes(NOTES_PER_CALL)
-    }
-
-    /// A free one, or that of the epoch heard longest ago.
-    fn next_index(&self) -> usize {
-        let age =
-            |index: usize| self.followed[index].map(|followed| (followed.heard, followed.epoch));
-        usize::from(age(1) < age(0))
-    }
-
-    fn index_of(&self, epoch: u64) -> Option<usize> {
-        self.followed
-            .iter()
-            .position(|followed| followed.is_some_and(|f| f.epoch == epoch))
-    }
-
-    fn greatest(&self) -> Option<usize> {
-        let epoch = self
-            .followed
-            .iter()
-            .flatten()
-            .map(|followed| followed.epoch)
-            .max()?;
-        self.index_of(epoch)
-    }
-
-    fn mark_outdated(&mut self) {
-        let greatest = self.greatest();
-        for (index, order) in self.orders.iter_mut().enumerate() {
-            order.set_outdated(self.followed[index].is_some() && greatest != Some(index));
-        }
-    }
-
-    fn starts_at_one(&self, epoch: u64) -> bool {
-        let joined = self.config.accepted_wall.saturating_add(JOIN_TOLERANCE_MS);
-        !Guess::made_up(epoch) && epoch > joined.as_millis().saturating_mul(1000)
-    }
-
-    /// The epoch of a publication, made up where it has none.
-    fn epoch_of(&self, epoch: u64, seq: u64) -> u64 {
-        if epoch != 0 {
-            return epoch;
-        }
-        if self.config.mode == Mode::LatestOnly {
-            let known = self
-                .latest
-                .current()
-                .map_or((0, None), |(epoch, seq)| (epoch, Some(seq)));
-            return self.guess.epoch_of(seq, &[known]);
-        }
-        let known = |index: usize| {
-            self.followed[index].map_or((0, Some(0)), |f| (f.epoch, self.orders[index].edge()))
-        };
-        let first = self.greatest().unwrap_or(0);
-        self.guess.epoch_of(seq, &[known(first), known(1 - first)])
     }
 
     fn heard_from(&mut self, index: usize, seq: u64, replayed: bool) {

@@ -11,8 +11,11 @@ mod steps;
 use super::held::Held;
 use super::ranges::Ranges;
 use crate::time::Instant;
-use aside::Aside;
-pub(crate) use aside::MISSING;
+#[cfg(feature = "alloc")]
+pub(crate) use aside::UNTOLD;
+use aside::{Aside, Rare};
+pub(crate) use aside::{MISSING, Untold};
+pub(crate) use item::Left;
 pub use item::{Admit, Front, OrderConfig, Release, Slot};
 use item::{Body, Gap, Tail};
 
@@ -45,6 +48,8 @@ pub struct Order<T, S> {
     as_arrives: bool,
     sparse: bool,
     has_vouched: bool,
+    /// What was known of this epoch was given up: what may be a copy is taken for one.
+    anew: bool,
     /// Up to here a fact can only be a copy, where that is known: an earlier run delivered it.
     vouched: u64,
     /// When the first of what is held arrived: all of it is behind the head gap. In microseconds, as the timeout.
@@ -81,6 +86,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
             as_arrives: false,
             sparse: false,
             has_vouched: false,
+            anew: false,
             vouched: 0,
             since: 0,
             since_at: 0,
@@ -115,34 +121,58 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         }
         self.epoch = epoch;
         (self.has_vouched, self.has_begun, self.edge) = (false, at_one, 0);
-        self.set_missing(Ranges::new(u64::from(at_one)));
+        self.anew = false;
+        self.know(Ranges::new(u64::from(at_one)), Ranges::new(0));
         true
     }
 
-    /// Starts anew as `epoch` with all up to `edge` decided: what is in `missing` was not delivered, and nothing is known below its
-    /// floor. With `vouched` all up to the edge was delivered by an earlier run, so what comes there is a copy. Refuses as `begin`.
+    /// Starts anew as `epoch`, which was followed before; what was known of it was given up. It is joined where the first facts are, and
+    /// what may be a copy is one. Refuses as `begin`.
+    #[must_use]
+    pub(crate) fn begin_anew(&mut self, epoch: u64) -> bool {
+        let begun = self.begin(epoch, false);
+        self.anew |= begun;
+        begun
+    }
+
+    /// Starts anew as `epoch` with what was left of it: what is in `missing` was not delivered, and nothing is known below its floor but
+    /// what nobody was told of. Refuses as `begin`.
     #[must_use]
     pub(crate) fn begin_after(
         &mut self,
         epoch: u64,
-        edge: u64,
+        left: &Left,
         missing: Ranges<MISSING>,
-        vouched: bool,
     ) -> bool {
         let begun = self.begin(epoch, false);
         if begun {
-            (self.has_begun, self.edge) = (true, edge);
-            (self.has_vouched, self.vouched) = (vouched, edge);
-            self.set_missing(missing);
+            (self.has_begun, self.edge) = (true, left.edge);
+            (self.has_vouched, self.vouched) = (left.vouched.is_some(), left.vouched.unwrap_or(0));
+            self.anew = left.anew;
+            self.know(missing, left.untold);
         }
         begun
+    }
+
+    /// Lets go of all that is held, its holes as `Skipped`, and says what is known then; nothing where no fact came.
+    pub(crate) fn leave(&mut self) -> Option<Left> {
+        self.queue_next();
+        while self.held > 0 {
+            self.pass_head_gap();
+        }
+        Some(Left {
+            edge: self.edge()?,
+            untold: self.untold(),
+            vouched: self.has_vouched.then_some(self.vouched),
+            anew: self.anew,
+        })
     }
 
     /// Offers a fact. `copy_possible` says that dedup may have forgotten a delivered fact at or below the edge before its time; what
     /// is offered there is then a duplicate unless its number is known to be missing.
     #[inline]
     pub fn offer(&mut self, now: Instant, seq: u64, copy_possible: bool, item: T) -> Admit<T> {
-        if self.is_next(seq) && self.is_idle() && !self.outdated {
+        if self.is_next(seq) && self.is_idle() && !self.outdated && !(copy_possible && self.anew) {
             self.clock = self.clock.max(now);
             self.advance_to(seq);
             self.next_place();
@@ -155,6 +185,12 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     #[inline(never)]
     fn judge(&mut self, now: Instant, seq: u64, copy_possible: bool, item: T) -> Admit<T> {
         self.handle_timeout(now);
+        if copy_possible && self.anew {
+            return match self.close(now, seq) {
+                true => Admit::Duplicate(item),
+                false => Admit::Busy(item),
+            };
+        }
         if self.is_covered(seq) {
             return self.offer_below(seq, copy_possible, item);
         }
@@ -192,7 +228,13 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     #[must_use]
     pub fn close(&mut self, now: Instant, seq: u64) -> bool {
         self.handle_timeout(now);
-        if self.is_covered(seq) || self.slot_of(seq).is_some() {
+        if self.is_covered(seq) {
+            if let Some(rare) = self.aside.get_mut() {
+                rare.tell(seq);
+            }
+            return true;
+        }
+        if self.slot_of(seq).is_some() {
             return true;
         }
         if self.is_next(seq) && !self.has_tail {
@@ -347,9 +389,21 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     /// What became of the number was told: it was delivered, skipped or closed. What is missing below where the order was joined was not.
     #[cfg(feature = "alloc")]
     pub(crate) fn is_told(&self, seq: u64) -> bool {
-        let joined = self.aside.get().filter(|rare| seq < rare.joined);
-        let came = joined.is_none_or(|rare| !rare.is_missing(seq));
-        self.is_covered(seq) && came
+        let untold = |rare: &Rare<T, S>| rare.untold.contains(seq);
+        self.is_covered(seq) && !self.aside.get().is_some_and(untold)
+    }
+
+    /// What of the numbers up to the edge was neither delivered nor told of.
+    pub(crate) fn untold(&self) -> Untold {
+        let none = Ranges::new(0);
+        self.aside.get().map_or(none, |rare| rare.untold)
+    }
+
+    /// A fact with this number would be late, and cost what is known of the numbers nobody was told of.
+    #[inline]
+    pub(crate) fn costs_untold(&self, seq: u64) -> bool {
+        let costs = |rare: &Rare<T, S>| rare.untold.costs_one(seq);
+        self.is_covered(seq) && self.aside.get().is_some_and(costs)
     }
 
     /// Numbers that wait behind a gap or in the first hold, closed places included.
@@ -379,21 +433,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         self.aside.get().map_or(0, |rare| rare.skips)
     }
 
-    /// The edge that `begin` would leave behind.
-    pub(crate) fn last_edge(&self) -> Option<u64> {
-        match self.held {
-            0 => self.edge(),
-            _ => self.last_held().map(|slot| slot.seq),
-        }
-    }
-
-    /// An earlier run delivered what is below some edge.
-    pub(crate) fn is_vouched(&self) -> bool {
-        self.has_vouched
-    }
-
     /// The edge up to which an earlier run delivered.
-    #[cfg(feature = "alloc")]
     pub(crate) fn vouched(&self) -> Option<u64> {
         self.has_vouched.then_some(self.vouched)
     }
@@ -429,19 +469,22 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     ) {
         (self.epoch, self.has_begun, self.edge) = (epoch, true, edge);
         (self.has_vouched, self.vouched) = (vouched.is_some(), vouched.unwrap_or(0));
+        self.anew = false;
         match joined {
             true => self.join_at(begins),
-            false => self.set_missing(Ranges::new(begins)),
+            false => self.know(Ranges::new(begins), Ranges::new(0)),
         }
     }
 
     /// Where what it knows begins, if nothing is missing from there on, and whether it was joined there. `None` when something is.
     #[cfg(feature = "alloc")]
     pub(crate) fn knows_from(&self) -> Option<(u64, bool)> {
-        let joined = self.aside.get().map_or(0, |rare| rare.joined);
-        match (self.missing(), self.floor()) {
-            ([], floor) if floor <= 1 || joined == 0 => Some((floor, false)),
-            ([(1, last)], 1) if *last < joined => Some((last + 1, true)),
+        if self.anew || !self.missing().is_empty() {
+            return None;
+        }
+        match (self.untold().as_slice(), self.floor()) {
+            ([], floor) => Some((floor, false)),
+            ([(1, last)], floor) if floor <= last + 1 => Some((last + 1, true)),
             _ => None,
         }
     }
@@ -453,9 +496,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
 
     /// The lowest number of which it is known whether it is missing.
     pub(crate) fn floor(&self) -> u64 {
-        self.aside
-            .get()
-            .map_or(self.floor, |rare| rare.missing.floor())
+        self.aside.get().map_or(self.floor, Rare::floor)
     }
 
     /// What leaves from now on is late, or not.

@@ -87,6 +87,12 @@ impl<const N: usize> Ranges<N> {
         true
     }
 
+    /// Taking `number` out would cost the lowest range.
+    pub fn costs_one(&self, number: u64) -> bool {
+        let splits = |at: usize| self.ranges[at].0 < number && number < self.ranges[at].1;
+        self.len == N && self.find(number).is_ok_and(splits)
+    }
+
     fn find(&self, number: u64) -> Result<usize, usize> {
         self.as_slice().binary_search_by(|&(first, last)| {
             if last < number {

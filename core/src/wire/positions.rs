@@ -1,7 +1,7 @@
 //! Committed positions: what a node exports and a later run imports (WIRE.md section 11).
 //!
 //! Decides: their one encoding. Leaves to others: what is committed when. Believes: no clock. Bounded by: the bytes handed in, and their
-//! 131,072 items.
+//! 131,072 items; 16 ranges a lane.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -11,6 +11,7 @@ use super::cbor::{self, CborFault, Reader, Value, Writer};
 use super::fields;
 use super::frames::{Position, VERSION, write_position};
 use crate::NodeId;
+use crate::inbound::order::UNTOLD;
 use crate::time::WallMs;
 use crate::topic::check_topic;
 
@@ -23,11 +24,17 @@ pub struct LanePosition {
     pub topic: Box<str>,
     /// Which numbering.
     pub epoch: u64,
-    /// All up to this one was delivered; 0 when none was.
+    /// All up to this one was delivered or told of, but what is in `untold`; 0 when none was.
     pub seq: u64,
+    /// Ranges `(first, last)` of numbers from 1 to `seq` that were neither delivered nor told of, since the node heard the numbering only from
+    /// its middle. They rise and do not touch; 16 at most.
+    pub untold: Vec<(u64, u64)>,
 }
 
 impl LanePosition {
+    /// Items of CBOR it takes when `untold` is empty; each range takes two more.
+    pub(crate) const ITEMS: usize = 11;
+
     fn order(&self) -> (&NodeId, &str, u64) {
         (&self.publisher, &self.topic, self.epoch)
     }
@@ -140,9 +147,13 @@ impl Positions {
         let w = &mut Writer::new(&mut out);
         w.map(3).text("lanes").array(self.lanes.len());
         for lane in &self.lanes {
-            w.map(4).text("seq").unsigned(lane.seq);
+            w.map(5).text("seq").unsigned(lane.seq);
             w.text("epoch").unsigned(lane.epoch);
             w.text("topic").text(&lane.topic);
+            w.text("untold").array(2 * lane.untold.len());
+            for (first, last) in &lane.untold {
+                w.unsigned(*first).unsigned(*last);
+            }
             w.text("publisher").bytes(lane.publisher.as_bytes());
         }
         w.text("version").unsigned(VERSION.into());
@@ -215,9 +226,22 @@ fn items<T>(value: Value<'_>, read: fn(Value<'_>) -> Option<T>) -> Option<Vec<T>
         .collect()
 }
 
+/// What was neither delivered nor told of up to `seq`.
+fn untold(value: Value<'_>, seq: u64) -> Option<Vec<(u64, u64)>> {
+    let numbers = items(value, fields::id)?;
+    let (ranges, []) = numbers.as_chunks() else {
+        return None;
+    };
+    let ranges: Vec<(u64, u64)> = ranges.iter().map(|[first, last]| (*first, *last)).collect();
+    let apart = ranges.is_sorted_by(|one, next| one.1.saturating_add(1) < next.0);
+    let rise = ranges.iter().all(|(first, last)| first <= last);
+    let below = ranges.last().is_none_or(|(_, last)| *last <= seq);
+    (apart && rise && below && ranges.len() <= UNTOLD).then_some(ranges)
+}
+
 fn lane(value: Value<'_>) -> Option<LanePosition> {
     let mut entries = value.entries()?;
-    let (mut seq, mut epoch, mut topic, mut publisher) = (None, None, None, None);
+    let (mut seq, mut epoch, mut topic, mut ranges, mut publisher) = (None, None, None, None, None);
     while let Some(entry) = entries.next_entry() {
         match entry? {
             (b"seq", value) => seq = Some(fields::uint(value)?),
@@ -227,6 +251,8 @@ fn lane(value: Value<'_>) -> Option<LanePosition> {
                 check_topic(text).ok()?;
                 topic = Some(text.into());
             }
+            // It sorts behind `seq`.
+            (b"untold", value) => ranges = Some(untold(value, seq?)?),
             (b"publisher", value) => publisher = Some(NodeId::new(*value.array_of()?)),
             _ => return None,
         }
@@ -236,6 +262,7 @@ fn lane(value: Value<'_>) -> Option<LanePosition> {
         topic: topic?,
         epoch: epoch?,
         seq: seq?,
+        untold: ranges?,
     })
 }
 

@@ -392,3 +392,69 @@ fn what_is_late_and_waits_in_the_stream_is_not_committed() {
     let kept = Positions::decode(&bytes).expect("its own bytes");
     assert_eq!(kept.lanes()[0].seq, 3);
 }
+
+/// A run that heard a stream from 5 on, and 2 late; what it committed.
+fn joined_at_5() -> (World, Vec<u8>) {
+    let mut world = World::new(1);
+    let stream = committing(&mut world);
+    world.event(0, 5);
+    world.time(1000);
+    assert_eq!(take(&mut world, stream).seq(), 5);
+    world.event(0, 2);
+    let late = take(&mut world, stream);
+    assert!(late.late());
+    let bytes = world.client.commit(stream, &late).expect("the last one");
+    (world, bytes)
+}
+
+#[test]
+fn what_is_below_a_committed_join_is_late_in_the_next_run_and_what_came_late_is_a_copy() {
+    let (world, bytes) = joined_at_5();
+    let kept = Positions::decode(&bytes).expect("its own bytes");
+    assert_eq!(kept.lanes()[0].seq, 5);
+    assert_eq!(kept.lanes()[0].untold, [(1, 1), (3, 4)]);
+    let (mut next, stream) = again(&world, &bytes);
+    next.resumed(0, 5);
+    for (offset, seq) in [(3, 1), (4, 2), (5, 4), (6, 5), (7, 6)] {
+        next.event_at(0, offset, seq);
+    }
+    assert_eq!(next.words(stream), ["resumed 5", "*1", "*4", "6"]);
+    // It is committed on by a run that takes what is left of it.
+    next.event_at(0, 8, 7);
+    let last = take(&mut next, stream);
+    let bytes = next.client.commit(stream, &last).expect("the last one");
+    let kept = Positions::decode(&bytes).expect("its own bytes");
+    assert_eq!(
+        (kept.lanes()[0].seq, &*kept.lanes()[0].untold),
+        (7, &[(3, 3)][..])
+    );
+}
+
+#[test]
+fn what_is_below_a_committed_join_is_committed_on_by_a_run_that_did_not_hear_of_it() {
+    let (world, bytes) = joined_at_5();
+    let (mut next, stream) = again(&world, &bytes);
+    next.resumed(0, 1);
+    next.event_by(0, 3, 1, 8);
+    let other = take(&mut next, stream);
+    let bytes = next.client.commit(stream, &other).expect("the last one");
+    let kept = Positions::decode(&bytes).expect("its own bytes");
+    let mut lanes = kept.lanes().iter();
+    assert!(lanes.any(|lane| lane.untold == [(1, 1), (3, 4)]));
+}
+
+#[test]
+fn what_is_below_a_committed_join_and_out_of_date_is_told_once_in_the_next_run() {
+    let (world, bytes) = joined_at_5();
+    let (mut next, stream) = again(&world, &bytes);
+    next.resumed(0, 2);
+    next.event_at(0, 3, 6);
+    assert_eq!(next.words(stream), ["resumed 2", "6"]);
+    let now = next.now();
+    let made = Now::new(now.mono, now.wall.saturating_sub(20 * 60_000));
+    for (offset, seq) in [(4, 2), (5, 3), (6, 3), (7, 5)] {
+        next.event_made(0, offset, seq, 7, made);
+    }
+    next.time(3000);
+    assert_eq!(next.words(stream), ["dropped out_of_date 1"]);
+}

@@ -94,10 +94,12 @@ fn positions() {
         };
         assert_eq!(positions.encode(), bytes);
         let lanes = positions.lanes().iter().map(|lane| {
+            let untold = lane.untold.iter().flat_map(|(first, last)| [*first, *last]);
             json!({
                 "seq": lane.seq,
                 "epoch": lane.epoch,
                 "topic": lane.topic,
+                "untold": untold.collect::<Vec<_>>(),
                 "publisher": to_hex(lane.publisher.as_bytes()),
             })
         });

@@ -6,7 +6,8 @@
 use core::num::NonZeroU64;
 
 use super::{
-    Followed, Guess, Lane, LaneConfig, Latest, Mode, Offer, Pair, REST_AFTER, Slot, Still,
+    Followed, Guess, Lane, LaneConfig, Latest, Mode, Offer, Pair, REST_AFTER, Reach, Slot, Still,
+    Untold,
 };
 use crate::time::{Instant, WallMs};
 
@@ -53,9 +54,17 @@ impl Folded {
         self.covers(epoch, seq) && (self.until & JOINED == 0 || seq >= self.begins())
     }
 
-    /// Its epoch and its edge.
-    pub(crate) fn edge(&self) -> (u64, u64) {
-        (self.epoch(), self.edge)
+    /// As `Lane::reaches`.
+    pub(crate) fn reach(&self) -> Reach {
+        let mut untold = Untold::new(0);
+        if self.until & JOINED != 0 {
+            untold.insert(1, self.begins().saturating_sub(1));
+        }
+        Reach {
+            epoch: self.epoch(),
+            edge: self.edge,
+            untold,
+        }
     }
 
     /// Takes the next fact of a lane with an order, as that lane would that hands it out at once. `false`: the lane itself has to judge it,
@@ -107,7 +116,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
     /// This lane in a few words, unless something would be lost but what was counted.
     pub(crate) fn fold(&self) -> Option<Folded> {
         let calm = self.front.is_none() && self.due.is_none() && self.still.runs();
-        if !calm || self.resync || self.replaced.is_some() {
+        if !calm || self.resync || self.replaced.is_some() || self.lost > 0 {
             return None;
         }
         let mut flags = 0;
@@ -175,13 +184,14 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
             order.renew(config.order());
         }
         self.followed = [None; 2];
-        self.replaced = None;
+        (self.replaced, self.lost) = (None, 0);
         self.latest = Latest::default();
         self.guess = Guess::new(config.sparse);
         self.pair = Pair::default();
         self.still = Still::default();
         self.place = 0;
         (self.clock, self.heard) = (Instant::ORIGIN, Instant::ORIGIN);
+        self.awake_until = Instant::ORIGIN;
         self.until = WallMs::new(0);
         self.resync = config.forgotten;
         self.stats = super::LaneStats::default();

@@ -99,7 +99,7 @@ pub enum LaneItem<T> {
         /// It is greater than those before.
         greater: bool,
     },
-    /// What was known of this stream was given up while it was idle.
+    /// What was known of this stream was given up, while it was idle or for other epochs.
     Resynced {
         /// The epoch that is heard now.
         epoch: u64,

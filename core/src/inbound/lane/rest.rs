@@ -1,29 +1,48 @@
 //! What is left of a lane that nobody speaks on.
 //!
 //! Decides: when a lane may shrink, and whether what is left still answers for anything. Leaves to others: keeping the records. Believes:
-//! mono for the idle time; both clocks for the end, whichever says last. Bounded by: 64 bytes, two edges, one missing range.
+//! mono for the idle time; both clocks for the end, whichever says last. Bounded by: 64 bytes, two edges, one missing range, and for each edge
+//! one range from 1 that nobody was told of; a lane that knows more does not rest before all it answers for has expired.
 
-use super::{Followed, Lane, Latest, Mode, Slot};
+use super::{Followed, Lane, Latest, Left, Mode, Slot, Untold};
 use crate::inbound::ranges::Ranges;
 use crate::time::{Duration, Instant, Now, WallMs};
 
 /// A lane that was silent for this long with nothing held may rest.
 pub const REST_AFTER: Duration = Duration::from_secs(10 * 60);
 
-/// A lane's edges and its highest missing range.
+/// What stands in the low bits of [`Resting::until`]: an earlier run delivered what is below the greatest edge, and the lower.
+const VOUCHED: [u64; 2] = [1, 2];
+const FLAGS: u32 = 2;
+
+/// How far an epoch has come.
+#[derive(Clone, Copy, Debug)]
+#[cfg(feature = "alloc")]
+pub(crate) struct Reach {
+    pub(crate) epoch: u64,
+    /// All up to here was decided.
+    pub(crate) edge: u64,
+    /// But nobody was told of this.
+    pub(crate) untold: Untold,
+}
+
+/// A lane's edges, its highest missing range, and up to where nobody was told of what was before it was joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resting {
     /// The greatest epoch; 0 where nothing was numbered.
     epoch: u64,
     edge: u64,
-    /// The highest missing range, or where knowledge begins when `missing_last` is below it.
-    missing_first: u64,
-    missing_last: u64,
     lower: u64,
     lower_edge: u64,
     until_mono: Instant,
-    /// Wall ms when the last publication expires, times two, and one more where an earlier run delivered what is below the edge.
-    until_vouched: u64,
+    /// Wall ms when the last publication expires, above the flags.
+    until: u64,
+    /// How far below what follows the edge the highest missing range begins, or knowledge where there is none.
+    first: u32,
+    /// How far below that it ends; 0 where there is none.
+    last: u32,
+    /// How far below what follows each edge that ends which nobody was told of; 0 where there is none.
+    untold: [u32; 2],
 }
 
 impl Resting {
@@ -34,7 +53,7 @@ impl Resting {
 
     /// When the last publication it answers for expires by the wall.
     pub fn until(&self) -> WallMs {
-        WallMs::new(self.until_vouched >> 1)
+        WallMs::new(self.until >> FLAGS)
     }
 
     /// As `Lane::edges`.
@@ -50,30 +69,80 @@ impl Resting {
                 || self.lower == epoch && seq <= self.lower_edge)
     }
 
-    fn vouched(&self) -> bool {
-        self.until_vouched & 1 == 1
+    /// As `Lane::is_told`.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn is_told(&self, epoch: u64, seq: u64) -> bool {
+        let at = usize::from(self.epoch != epoch);
+        self.covers(epoch, seq) && !self.untold(at).contains(seq)
     }
+
+    /// As `Lane::reaches`.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn reaches(&self) -> [Option<Reach>; 2] {
+        let edges = self.edges();
+        [0, 1].map(|at| {
+            let (epoch, edge) = edges[at]?;
+            let untold = self.untold(at);
+            Some(Reach {
+                epoch,
+                edge,
+                untold,
+            })
+        })
+    }
+
+    /// What was neither delivered nor told of, of the greatest epoch or of the lower.
+    fn untold(&self, at: usize) -> Untold {
+        let mut untold = Untold::new(0);
+        let edge = [self.edge, self.lower_edge][at];
+        if self.untold[at] > 0 {
+            untold.insert(1, from_above(edge, self.untold[at]));
+        }
+        untold
+    }
+
+    fn left(&self, at: usize) -> Left {
+        let edge = [self.edge, self.lower_edge][at];
+        Left {
+            edge,
+            untold: self.untold(at),
+            vouched: (self.until & VOUCHED[at] != 0).then_some(edge),
+            anew: false,
+        }
+    }
+}
+
+/// How far a number is below what follows the edge.
+fn below(edge: u64, seq: u64) -> u64 {
+    edge.saturating_add(1).saturating_sub(seq)
+}
+
+/// The number so far below what follows the edge.
+fn from_above(edge: u64, far: u32) -> u64 {
+    edge.saturating_add(1).saturating_sub(far.into())
 }
 
 impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
     /// When this lane may rest, if nothing more comes; `None` while something is held or waits for `poll`.
     pub fn rest_at(&self) -> Option<Instant> {
         let idle = self.front.is_none() && self.due.is_none();
-        idle.then(|| self.heard.saturating_add(REST_AFTER))
+        let silent = self.heard.saturating_add(REST_AFTER);
+        idle.then(|| silent.max(self.awake_until))
     }
 
     /// What to keep in this lane's stead; `None` when it may not rest yet.
-    pub fn rest(&self, now: Now) -> Option<Resting> {
+    pub fn rest(&mut self, now: Now) -> Option<Resting> {
         self.rest_at().filter(|at| *at <= now.mono)?;
         let mut resting = Resting {
             epoch: 0,
             edge: 0,
-            missing_first: 0,
-            missing_last: 0,
             lower: 0,
             lower_edge: 0,
             until_mono: now.mono.saturating_add(left(self.until, now.wall)),
-            until_vouched: self.until.as_millis().min(u64::MAX >> 1) << 1,
+            until: self.until.as_millis().min(u64::MAX >> FLAGS) << FLAGS,
+            first: 0,
+            last: 0,
+            untold: [0; 2],
         };
         if self.config.mode == Mode::LatestOnly {
             (resting.epoch, resting.edge) = self.latest.current().unwrap_or_default();
@@ -86,21 +155,46 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         let edge = |index: usize| Some((self.followed[index]?.epoch, self.orders[index].edge()?));
         (resting.epoch, resting.edge) = edge(greatest).unwrap_or_default();
         (resting.lower, resting.lower_edge) = edge(1 - greatest).unwrap_or_default();
+        let mut fits = self.replaced.is_none() && self.lost == 0;
+        for (at, index) in [greatest, 1 - greatest].into_iter().enumerate() {
+            let order = &self.orders[index];
+            let Some(edge) = order.edge().filter(|_| self.followed[index].is_some()) else {
+                continue;
+            };
+            resting.until |= order.vouched().map_or(0, |_| VOUCHED[at]);
+            let untold = match order.untold().as_slice() {
+                [] => Some(0),
+                [(1, last)] => u32::try_from(below(edge, *last)).ok(),
+                _ => None,
+            };
+            fits &= untold.is_some();
+            resting.untold[at] = untold.unwrap_or(0);
+        }
+        if !fits && now.wall <= self.until {
+            let more = left(self.until, now.wall).saturating_add(Duration::from_millis(1));
+            self.awake_until = now.mono.saturating_add(more);
+            return None;
+        }
+        if !fits {
+            // What it answers for has expired.
+            resting.until = 0;
+        }
         let order = &self.orders[greatest];
-        (resting.missing_first, resting.missing_last) = match order.missing() {
-            // No range: where knowledge begins, above an end that no range has.
-            [] => (order.floor().max(1), 0),
-            // What is known of the numbers below the range is given up.
-            [.., highest] => *highest,
+        // What is known of the numbers below the range is given up.
+        let (first, last) = match order.missing() {
+            [] => (order.floor().max(1), None),
+            [.., (first, last)] => (*first, Some(*last)),
         };
-        resting.until_vouched |= u64::from(order.is_vouched());
+        let range = u32::try_from(last.map_or(0, |last| below(resting.edge, last)));
+        resting.first = u32::try_from(below(resting.edge, first)).unwrap_or(u32::MAX);
+        resting.last = range.unwrap_or(0);
         Some(resting)
     }
 
-    /// An earlier run delivered all of `epoch` up to `seq`. For a lane that was not offered anything yet, at most twice; `false` when
-    /// it cannot be used.
+    /// An earlier run delivered all of `epoch` up to `seq`, but what is in `untold`, ranges that lie apart and rise. For a lane that was
+    /// not offered anything yet, at most twice; `false` when it cannot be used.
     #[must_use]
-    pub fn resume(&mut self, epoch: u64, seq: u64) -> bool {
+    pub fn resume(&mut self, epoch: u64, seq: u64, untold: &[(u64, u64)]) -> bool {
         if self.config.mode == Mode::LatestOnly {
             let newer = self
                 .latest
@@ -114,9 +208,22 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         let Some(index) = self.followed.iter().position(Option::is_none) else {
             return false;
         };
-        let missing = Ranges::new(seq.saturating_add(1));
-        if self.index_of(epoch).is_some()
-            || !self.orders[index].begin_after(epoch, seq, missing, true)
+        let mut left = Left {
+            edge: seq,
+            untold: Untold::new(0),
+            vouched: Some(seq),
+            anew: false,
+        };
+        for (first, last) in untold {
+            left.untold.insert(*first, *last);
+        }
+        // Of what is in no range it is known that it is in none.
+        let floor = match untold {
+            [] => seq.saturating_add(1),
+            _ => 1,
+        };
+        let missing = Ranges::new(floor);
+        if self.index_of(epoch).is_some() || !self.orders[index].begin_after(epoch, &left, missing)
         {
             return false;
         }
@@ -147,31 +254,21 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
             self.latest = Latest::after(resting.epoch, resting.edge, left, self.clock);
             return;
         }
-        let mut missing = Ranges::new(resting.missing_first);
-        missing.insert(resting.missing_first, resting.missing_last);
-        self.wake_one(0, resting.epoch, resting.edge, missing, resting.vouched());
+        let first = from_above(resting.edge, resting.first);
+        let mut missing = Ranges::new(first);
+        if resting.last > 0 {
+            missing.insert(first, from_above(resting.edge, resting.last));
+        }
+        self.wake_one(0, resting.epoch, &resting.left(0), missing);
         if resting.lower != 0 {
             let missing = Ranges::new(resting.lower_edge.saturating_add(1));
-            self.wake_one(
-                1,
-                resting.lower,
-                resting.lower_edge,
-                missing,
-                resting.vouched(),
-            );
+            self.wake_one(1, resting.lower, &resting.left(1), missing);
         }
         self.mark_outdated();
     }
 
-    fn wake_one(
-        &mut self,
-        index: usize,
-        epoch: u64,
-        edge: u64,
-        missing: super::Missing,
-        vouched: bool,
-    ) {
-        if self.orders[index].begin_after(epoch, edge, missing, vouched) {
+    fn wake_one(&mut self, index: usize, epoch: u64, left: &Left, missing: super::Missing) {
+        if self.orders[index].begin_after(epoch, left, missing) {
             self.followed[index] = Some(Followed {
                 epoch,
                 heard: self.clock,

@@ -6,6 +6,7 @@ use super::*;
 
 mod model;
 mod property;
+mod untold;
 
 type Growing = Lane<u32, Vec<Option<Slot<u32>>>>;
 
@@ -510,7 +511,7 @@ fn latest_only_rests_and_wakes_with_both_epochs() {
 #[test]
 fn what_an_earlier_run_delivered_is_a_duplicate_and_the_stream_goes_on_there() {
     let mut lane = lane(Mode::Ordered);
-    assert!(lane.resume(E1, 5) && lane.resume(E2, 2) && !lane.resume(E3, 1));
+    assert!(lane.resume(E1, 5, &[]) && lane.resume(E2, 2, &[]) && !lane.resume(E3, 1, &[]));
     assert_eq!(
         offered(&mut lane, 0, fact(E1, 5)),
         (Admit::Duplicate(0), String::new())

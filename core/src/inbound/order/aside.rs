@@ -1,17 +1,21 @@
 //! What an order needs only once something was missing or had to wait.
 //!
 //! Decides: where it is: where memory can be allocated, in a box that is made when it is first needed; else in the order itself. Leaves to
-//! others: what it means. Believes: no clock. Bounded by: the slots, 16 ranges.
+//! others: what it means. Believes: no clock. Bounded by: the slots, 16 ranges of missing numbers, and as many of those nobody
+//! was told of.
 
 use super::item::{Slot, Tail};
 use crate::inbound::held::Held;
 use crate::inbound::ranges::Ranges;
 
-/// Between these two lies no number.
-const NOTHING: (u64, u64) = (u64::MAX, 0);
-
 /// Ranges of missing numbers an order remembers.
 pub(crate) const MISSING: usize = 16;
+
+/// Ranges of numbers nobody was told of: the bound of WIRE.md section 11.
+pub(crate) const UNTOLD: usize = 16;
+
+/// Numbers that were neither delivered nor told of.
+pub(crate) type Untold = Ranges<UNTOLD>;
 
 #[derive(Debug)]
 pub(super) struct Rare<T, S> {
@@ -22,10 +26,8 @@ pub(super) struct Rare<T, S> {
     pub(super) skips: u64,
     /// Numbers up to the edge that were not delivered: skipped or closed.
     pub(super) missing: Ranges<MISSING>,
-    /// The order was joined here, in the middle: of what is missing below nobody was told.
-    pub(super) joined: u64,
-    /// What came late from below there lies between these two.
-    came: (u64, u64),
+    /// Numbers below where the order was joined that were neither delivered nor told of.
+    pub(super) untold: Untold,
 }
 
 impl<T, S> Rare<T, S> {
@@ -36,30 +38,38 @@ impl<T, S> Rare<T, S> {
             late: 0,
             skips: 0,
             missing: Ranges::new(0),
-            joined: 0,
-            came: NOTHING,
+            untold: Ranges::new(0),
         }
     }
 
-    /// Only these numbers are missing, and the order was joined at `joined`, where that is not 0.
-    pub(super) fn know(&mut self, missing: Ranges<MISSING>, joined: u64) {
-        (self.missing, self.joined, self.came) = (missing, joined, NOTHING);
-    }
-
-    /// The number was not delivered, for certain: where the ranges do not reach any more, that is all below the join but what lies between
-    /// what came late from there.
+    /// The number was not delivered, for certain.
     pub(super) fn is_missing(&self, seq: u64) -> bool {
-        let (first, last) = self.came;
-        let below = (1..self.joined.min(self.missing.floor())).contains(&seq);
-        self.missing.contains(seq) || below && !(first..=last).contains(&seq)
+        self.missing.contains(seq) || self.untold.contains(seq)
     }
 
-    /// A missing number came after all.
+    /// A missing number came after all. Where there is no room to remember that, nothing is known any more of what nobody was told of, at once:
+    /// else each that comes after it would cost some.
     pub(super) fn comes(&mut self, seq: u64) {
         self.missing.remove(seq);
-        if seq < self.joined {
-            self.came = (self.came.0.min(seq), self.came.1.max(seq));
+        if self.untold.costs_one(seq)
+            && let Some((_, last)) = self.untold.as_slice().last()
+        {
+            self.untold = Ranges::new(last.saturating_add(1));
         }
+        self.untold.remove(seq);
+    }
+
+    /// What became of a number is told elsewhere: it stays missing. Where there is no room to remember that it was told of, it will be once
+    /// more.
+    pub(super) fn tell(&mut self, seq: u64) {
+        if !self.untold.costs_one(seq) && self.untold.remove(seq) {
+            self.missing.insert(seq, seq);
+        }
+    }
+
+    /// The lowest number of which it is known whether it is missing.
+    pub(super) fn floor(&self) -> u64 {
+        self.missing.floor().max(self.untold.floor())
     }
 }
 

@@ -4,6 +4,7 @@
 
 use core::fmt;
 
+use super::aside::Untold;
 use crate::time::Duration;
 
 /// How an [`Order`](super::Order) gives its facts out.
@@ -127,6 +128,19 @@ impl Gap {
     pub(super) fn is_none(self) -> bool {
         self.first > self.last
     }
+}
+
+/// What is left of an epoch that is not followed any more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Left {
+    /// All up to here was decided.
+    pub(crate) edge: u64,
+    /// But nobody was told of this.
+    pub(crate) untold: Untold,
+    /// Up to here an earlier run delivered.
+    pub(crate) vouched: Option<u64>,
+    /// What was known of it had been given up before.
+    pub(crate) anew: bool,
 }
 
 pub(super) enum Body<T> {

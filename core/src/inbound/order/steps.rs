@@ -3,7 +3,7 @@
 //! Decides: nothing by itself; the order's calls are made of these. Leaves to others: when. Believes: the order's clock. Bounded by: what is
 //! held.
 
-use super::aside::{MISSING, Rare};
+use super::aside::{MISSING, Rare, Untold};
 use super::item::{AS_ABOVE, Admit, Body, Gap, Slot, Tail};
 use super::{Order, Ranges};
 
@@ -25,13 +25,14 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         self.capacity() - (self.ready + self.held) as usize
     }
 
-    pub(super) fn set_missing(&mut self, missing: Ranges<MISSING>) {
+    /// Only these numbers are missing, and of those nobody was told.
+    pub(super) fn know(&mut self, missing: Ranges<MISSING>, untold: Untold) {
         self.floor = missing.floor();
-        if !missing.is_empty() {
+        if !missing.is_empty() || !untold.is_empty() {
             self.rare();
         }
         if let Some(rare) = self.aside.get_mut() {
-            rare.know(missing, 0);
+            (rare.missing, rare.untold) = (missing, untold);
         }
     }
 
@@ -145,15 +146,6 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         }
     }
 
-    /// The highest held.
-    pub(super) fn last_held(&self) -> Option<&Slot<T>> {
-        let queue = &self.aside.get()?.queue;
-        match queue.last_place() {
-            Some(place) => queue.at_place(place),
-            None => queue.get(queue.len() - 1),
-        }
-    }
-
     /// It may leave without waiting for anything.
     #[inline]
     pub(crate) fn is_next(&self, seq: u64) -> bool {
@@ -174,15 +166,16 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     }
 
     /// The order starts at `seq`: nothing before it was delivered, so what comes from there is late, never a copy of something forgotten.
+    /// Where it was followed before, that is not known.
     #[cold]
     #[inline(never)]
     pub(super) fn join_at(&mut self, seq: u64) {
-        let mut missing = Ranges::new(seq.min(1));
-        missing.insert(1, seq.saturating_sub(1));
-        self.set_missing(missing);
-        if seq > 1 {
-            self.rare().know(missing, seq);
+        let mut untold = Ranges::new(0);
+        if self.anew {
+            return self.know(Ranges::new(seq), untold);
         }
+        untold.insert(1, seq.saturating_sub(1));
+        self.know(Ranges::new(seq.min(1)), untold);
     }
 
     /// Moves the edge to a number that is not held and below all that is.

@@ -12,6 +12,7 @@ fn lane(publisher: u8, topic: &str, epoch: u64, seq: u64) -> LanePosition {
         topic: topic.into(),
         epoch,
         seq,
+        untold: Vec::new(),
     }
 }
 
@@ -66,10 +67,16 @@ fn what_is_not_sorted_is_refused() {
 proptest! {
     #[test]
     fn positions_come_back_as_they_were_written(
-        lanes in prop::collection::vec((any::<u8>(), "[a-c]{1,3}", 1u64..1 << 53, 0u64..1 << 53), 0..20),
+        lanes in prop::collection::vec((any::<u8>(), "[a-c]{1,3}", 1u64..1 << 53, 40u64..1 << 53), 0..20),
+        untold in prop::collection::vec(1u64..40, 0..20),
         stations in prop::collection::vec((any::<u8>(), 0u64..1 << 53), 0..5),
     ) {
-        let lanes = lanes.iter().map(|(p, topic, epoch, seq)| lane(*p, topic, *epoch, *seq));
+        let mut ranges = crate::inbound::order::Untold::new(0);
+        untold.iter().for_each(|seq| ranges.insert(*seq, *seq));
+        let lanes = lanes.iter().map(|(p, topic, epoch, seq)| LanePosition {
+            untold: ranges.as_slice().to_vec(),
+            ..lane(*p, topic, *epoch, *seq)
+        });
         let stations = stations.iter().map(|(id, offset)| station(*id, *offset));
         let positions = Positions::new(lanes.collect(), stations.collect());
         prop_assert_eq!(Positions::decode(&positions.encode()), Ok(positions));

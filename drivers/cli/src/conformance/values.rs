@@ -204,7 +204,12 @@ pub(super) fn positions(entry: &Value) -> Result<Judged, Broken> {
     Ok(match Positions::decode(&bytes_of(entry, "hex")?) {
         Ok(positions) => {
             let lanes = positions.lanes().iter().map(|lane| {
-                json!({ "seq": lane.seq, "epoch": lane.epoch, "topic": lane.topic, "publisher": lane.publisher.to_string() })
+                let untold = lane.untold.iter().flat_map(|(first, last)| [*first, *last]);
+                let untold = untold.collect::<Vec<_>>();
+                json!({
+                    "seq": lane.seq, "epoch": lane.epoch, "topic": lane.topic, "untold": untold,
+                    "publisher": lane.publisher.to_string(),
+                })
             });
             let stations = positions.stations().iter().map(|one| {
                 let position =

@@ -5,7 +5,6 @@
 
 mod addresses;
 mod attacks;
-mod channels;
 mod delivery;
 mod doors;
 mod isolation;
@@ -16,7 +15,6 @@ mod stations;
 
 pub use addresses::*;
 pub use attacks::*;
-pub use channels::*;
 pub use delivery::*;
 pub use doors::*;
 pub use isolation::*;

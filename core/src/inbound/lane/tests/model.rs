@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::show;
 use crate::inbound::lane::{Admit, LaneConfig, LaneItem, Mode, Offer};
-use crate::inbound::order::tests::model::Model as Order;
+use crate::inbound::order::tests::model::{Left, Model as Order};
 use crate::inbound::order::{OrderConfig, Release};
 use crate::time::Instant;
 
@@ -26,7 +26,9 @@ struct Clash {
 pub(super) struct Model {
     config: LaneConfig,
     epochs: Vec<Epoch>,
-    replaced: Option<(u64, u64)>,
+    replaced: Option<(u64, Left)>,
+    /// Epochs that were replaced and forgotten.
+    lost: Vec<u64>,
     made_up: u64,
     clashes: Vec<Clash>,
     /// Everything that was heard and not replayed since the two counters are what they are: (when, epoch, seq).
@@ -48,6 +50,7 @@ impl Model {
             config,
             epochs: Vec::new(),
             replaced: None,
+            lost: Vec::new(),
             made_up: 0,
             clashes: Vec::new(),
             history: Vec::new(),
@@ -72,6 +75,10 @@ impl Model {
         }
         let at = self.follow(offer.epoch, offer.seq);
         let now = ms(self.gap_clock(self.clock));
+        if self.epochs[at].order.costs_untold(offer.seq) {
+            let epoch = self.epochs[at].epoch;
+            self.out.push(show(LaneItem::Resynced { epoch }));
+        }
         let admit = self.epochs[at]
             .order
             .offer(now, offer.seq, offer.copy_possible, 0);
@@ -231,17 +238,18 @@ impl Model {
                 .unwrap()
         };
         let old = self.epochs[at].epoch;
-        let back = self.replaced.filter(|replaced| replaced.0 == epoch);
+        let back = self.replaced.take_if(|replaced| replaced.0 == epoch);
+        let anew = back.is_none() && self.lost.iter().any(|lost| epoch <= *lost);
         if old != epoch {
-            // All it holds leaves, up to the highest; its episode ends with it.
-            let highest = self.epochs[at].order.held.iter().map(|held| held.0).max();
-            let edge = highest.or(self.epochs[at].order.edge);
-            self.replaced = edge
-                .map(|edge| (old, edge))
-                .or_else(|| self.replaced.filter(|r| r.0 != epoch));
+            // All it holds leaves; its episode ends with it.
+            if let Some(left) = self.epochs[at].order.leave() {
+                self.lost
+                    .extend(self.replaced.replace((old, left)).map(|lost| lost.0));
+            }
         }
         match back {
-            Some((_, edge)) => self.epochs[at].order.begin_after(epoch, edge),
+            Some((_, left)) => self.epochs[at].order.begin_after(epoch, left),
+            None if anew => self.epochs[at].order.begin_anew(epoch),
             None => assert!(self.epochs[at].order.begin(epoch, at_one)),
         }
         self.collect(at);
@@ -258,7 +266,9 @@ impl Model {
         for epoch in &mut self.epochs {
             epoch.order.outdated = Some(epoch.epoch) != greatest;
         }
-        if known {
+        if anew {
+            self.out.push(show(LaneItem::Resynced { epoch }));
+        } else if known {
             self.out.push(show(LaneItem::Restarted { epoch, greater }));
         }
         at

@@ -71,7 +71,9 @@ fn configs() -> impl Strategy<Value = LaneConfig> {
 }
 
 /// What a run has shown, so that a run which shows nothing fails.
-const SIGNS: [&str; 7] = ["D(", "D*(", "SKIP(", "RST(", " lower", "CONF(", "TWO("];
+const SIGNS: [&str; 8] = [
+    "D(", "D*(", "SKIP(", "RST(", " lower", "CONF(", "TWO(", "RESYNC(",
+];
 
 fn check(
     name: &str,
@@ -230,7 +232,7 @@ fn the_trace_is_the_same_for_every_drain_habit_and_every_timer_habit() {
 fn often_next(lane: &Growing, op: &Op) -> Op {
     match (op, lane.fold()) {
         (Op::Offer { wait, offer }, Some(folded)) if offer.seq % 3 != 0 => {
-            let (epoch, edge) = folded.edge();
+            let Reach { epoch, edge, .. } = folded.reach();
             let offer = Offer {
                 epoch,
                 seq: edge.saturating_add(1),

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::super::{Admit, MISSING, OrderConfig, Release};
+use super::super::{Admit, MISSING, OrderConfig, Release, UNTOLD};
 use crate::time::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +29,9 @@ enum Out {
     Tail { epoch: u64, first: u64, last: u64 },
 }
 
+/// An edge, what below it nobody was told of and from where on that is known, and whether more had been known.
+pub(in crate::inbound) type Left = (u64, (Vec<(u64, u64)>, u64), bool);
+
 pub(in crate::inbound) struct Model {
     config: OrderConfig,
     room: usize,
@@ -37,9 +40,10 @@ pub(in crate::inbound) struct Model {
     pub(in crate::inbound) held: Vec<(u64, Instant, Body)>,
     missing: Vec<(u64, u64)>,
     floor: u64,
-    joined: u64,
-    /// What came late from below where it was joined.
-    came: Vec<u64>,
+    /// What nobody was told of.
+    untold: Vec<(u64, u64)>,
+    untold_floor: u64,
+    anew: bool,
     out: VecDeque<Out>,
     clock: Instant,
     pub(in crate::inbound) outdated: bool,
@@ -58,8 +62,9 @@ impl Model {
             held: Vec::new(),
             missing: Vec::new(),
             floor: 0,
-            joined: 0,
-            came: Vec::new(),
+            untold: Vec::new(),
+            untold_floor: 0,
+            anew: false,
             out: VecDeque::new(),
             clock: Instant::ORIGIN,
             outdated: false,
@@ -97,16 +102,42 @@ impl Model {
         self.edge = if at_one { Some(0) } else { None };
         self.missing.clear();
         self.floor = u64::from(at_one);
-        self.joined = 0;
-        self.came.clear();
+        self.untold.clear();
+        self.untold_floor = 0;
+        self.anew = false;
         true
     }
 
-    /// Goes on after `edge`, below which nothing is known.
-    pub(in crate::inbound) fn begin_after(&mut self, epoch: u64, edge: u64) {
+    pub(in crate::inbound) fn begin_anew(&mut self, epoch: u64) {
         assert!(self.begin(epoch, false));
+        self.anew = true;
+    }
+
+    /// Lets go of all that is held. What is known then is taken up by an order that begins after it.
+    pub(in crate::inbound) fn leave(&mut self) -> Option<Left> {
+        while !self.held.is_empty() {
+            self.pass_gap();
+            self.settle();
+        }
+        let untold = (self.untold.clone(), self.untold_floor);
+        Some((self.edge?, untold, self.anew))
+    }
+
+    /// Goes on after an edge, below which nothing is known but what nobody was told of.
+    pub(in crate::inbound) fn begin_after(&mut self, epoch: u64, left: Left) {
+        assert!(self.begin(epoch, false));
+        let (edge, untold, anew) = left;
         self.edge = Some(edge);
         self.floor = edge.saturating_add(1);
+        (self.untold, self.untold_floor) = untold;
+        self.anew = anew;
+    }
+
+    /// A fact with that number would cost a range nobody was told of.
+    pub(in crate::inbound) fn costs_untold(&self, seq: u64) -> bool {
+        let mut without = self.untold.clone();
+        take_out(&mut without, seq);
+        self.edge.is_some_and(|edge| seq <= edge) && without.len() > UNTOLD
     }
 
     pub(in crate::inbound) fn offer(
@@ -117,22 +148,21 @@ impl Model {
         item: u32,
     ) -> Admit<u32> {
         self.tick(now);
+        if copy && self.anew {
+            return match self.close(now, seq) {
+                true => Admit::Duplicate(item),
+                false => Admit::Busy(item),
+            };
+        }
         if self.edge.is_some_and(|edge| seq <= edge) {
-            let known = self.missing.iter().any(|r| r.0 <= seq && seq <= r.1);
-            let lies_between = self.came.iter().any(|came| *came <= seq)
-                && self.came.iter().any(|came| *came >= seq);
-            let below = seq > 0 && seq < self.floor && seq < self.joined && !lies_between;
-            let missing = known || below;
-            return match (missing, copy, seq >= self.floor) {
+            let missing = is_in(&self.missing, seq) || is_in(&self.untold, seq);
+            return match (missing, copy, seq >= self.floor.max(self.untold_floor)) {
                 (false, true, _) => Admit::Duplicate(item),
                 (false, false, true) => Admit::Conflict(item),
                 _ if self.free() == 0 => Admit::Busy(item),
                 _ => {
                     self.out(seq, true, item);
                     self.deliver_missing(seq);
-                    if seq < self.joined {
-                        self.came.push(seq);
-                    }
                     Admit::Taken
                 }
             };
@@ -169,7 +199,14 @@ impl Model {
 
     pub(in crate::inbound) fn close(&mut self, now: Instant, seq: u64) -> bool {
         self.tick(now);
-        if self.edge.is_some_and(|edge| seq <= edge) || self.held.iter().any(|h| h.0 == seq) {
+        if self.edge.is_some_and(|edge| seq <= edge) {
+            if is_in(&self.untold, seq) && !self.costs_untold(seq) {
+                take_out(&mut self.untold, seq);
+                self.miss(seq, seq);
+            }
+            return true;
+        }
+        if self.held.iter().any(|h| h.0 == seq) {
             return true;
         }
         let tail = matches!(self.out.back(), Some(Out::Tail { .. }));
@@ -325,39 +362,56 @@ impl Model {
 
     /// Nothing before the first was delivered.
     fn join_at(&mut self, seq: u64) {
-        self.floor = seq.min(1);
-        self.joined = seq;
-        self.miss(1, seq.saturating_sub(1));
+        self.floor = if self.anew { seq } else { seq.min(1) };
+        if !self.anew && seq > 1 {
+            self.untold.push((1, seq - 1));
+        }
     }
 
     fn deliver_missing(&mut self, seq: u64) {
-        let Some(at) = self.missing.iter().position(|r| r.0 <= seq && seq <= r.1) else {
-            return;
-        };
-        let (first, last) = self.missing.remove(at);
-        if first < seq {
-            self.missing.push((first, seq - 1));
+        take_out(&mut self.missing, seq);
+        if self.costs_untold(seq) {
+            self.untold_floor = self.untold.last().unwrap().1 + 1;
+            self.untold.clear();
         }
-        if seq < last {
-            self.missing.push((seq + 1, last));
-        }
+        take_out(&mut self.untold, seq);
         self.tidy();
     }
 
     fn tidy(&mut self) {
-        self.missing.sort_unstable();
-        let mut joined: Vec<(u64, u64)> = Vec::new();
-        for (first, last) in self.missing.drain(..) {
-            match joined.last_mut() {
-                Some(before) if before.1.saturating_add(1) >= first => {
-                    before.1 = before.1.max(last)
-                }
-                _ => joined.push((first, last)),
-            }
-        }
-        while joined.len() > MISSING {
-            self.floor = joined.remove(0).1.saturating_add(1);
-        }
-        self.missing = joined;
+        tidy(&mut self.missing, MISSING, &mut self.floor);
+        tidy(&mut self.untold, usize::MAX, &mut 0);
     }
+}
+
+fn is_in(ranges: &[(u64, u64)], seq: u64) -> bool {
+    ranges.iter().any(|r| r.0 <= seq && seq <= r.1)
+}
+
+fn take_out(ranges: &mut Vec<(u64, u64)>, seq: u64) {
+    let Some(at) = ranges.iter().position(|r| r.0 <= seq && seq <= r.1) else {
+        return;
+    };
+    let (first, last) = ranges.remove(at);
+    if first < seq {
+        ranges.push((first, seq - 1));
+    }
+    if seq < last {
+        ranges.push((seq + 1, last));
+    }
+}
+
+fn tidy(ranges: &mut Vec<(u64, u64)>, most: usize, floor: &mut u64) {
+    ranges.sort_unstable();
+    let mut joined: Vec<(u64, u64)> = Vec::new();
+    for (first, last) in ranges.drain(..) {
+        match joined.last_mut() {
+            Some(before) if before.1.saturating_add(1) >= first => before.1 = before.1.max(last),
+            _ => joined.push((first, last)),
+        }
+    }
+    while joined.len() > most {
+        *floor = joined.remove(0).1.saturating_add(1);
+    }
+    *ranges = joined;
 }
