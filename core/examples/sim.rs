@@ -264,13 +264,7 @@ fn summary(wanted: &Wanted, tally: &Tally, failed: u64, took: Duration) {
         println!("{set:<8} {name:<40} {count:>10}");
     }
     println!(
-        "{} seeds in {seconds:.1} s, {failed} failed; {} published, {} refused at once, {} owed, {} delivered; before their subscription: {}, below a committed join: {}",
-        tally.runs,
-        tally.published,
-        tally.refused,
-        tally.owed,
-        tally.delivered,
-        tally.excused_copy,
-        tally.excused_join
+        "{} seeds in {seconds:.1} s, {failed} failed; {} published, {} refused at once, {} owed, {} delivered; before their subscription: {}",
+        tally.runs, tally.published, tally.refused, tally.owed, tally.delivered, tally.excused_copy
     );
 }

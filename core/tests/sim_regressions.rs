@@ -7,6 +7,11 @@ use tidings::sim::{Options, drawn, run};
 
 const FAILED: &[(u64, u64, &str)] = &[
     (
+        12628,
+        0x4f47_c064_e1f4_eca1,
+        "more came late from before a join than its order can remember",
+    ),
+    (
         12631,
         0x139f_7479_9bb6_46b4,
         "a stream ended of itself, and what another had from copies that came before was taken for what came then",
@@ -232,6 +237,11 @@ const FAILED: &[(u64, u64, &str)] = &[
         "a pausing stream was full when it was committed: what waited behind it had no edge, and was given again",
     ),
     (
+        5003407,
+        0x4468_d0a8_6cac_a13c,
+        "an epoch came back that three others had replaced, and dedup had forgotten what was delivered of it",
+    ),
+    (
         5082572,
         0xed1b_cbad_90b6_cfc1,
         "a subscription was replaced twice before its station heard of the first time",
@@ -275,6 +285,16 @@ const FAILED: &[(u64, u64, &str)] = &[
         7515077,
         0x3af7_2019_c7aa_b8f3,
         "a stream ended by itself with what had just come, and had swallowed that: whether it was here before cannot be told",
+    ),
+    (
+        7611680,
+        0x4b78_156b_1491_298a,
+        "an epoch that others had replaced came back, and what was before its join was taken for a copy",
+    ),
+    (
+        7686267,
+        0x7494_5de0_47fa_c1d7,
+        "an epoch began anew behind a notice that it was resynced, and what it had delivered before was skipped",
     ),
     (
         8330607,

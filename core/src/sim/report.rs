@@ -26,8 +26,6 @@ pub struct Tally {
     pub owed: u64,
     /// Those of them that came before their subscription over another link, which nothing tells of yet.
     pub excused_copy: u64,
-    /// Those of them that were from below where an earlier run had joined before it committed, which nothing tells of yet.
-    pub excused_join: u64,
     faults: Faults,
     notices: [u64; NoticeCode::ALL.len() + 1],
     gaps: [u64; GapReason::ALL.len() + 1],
@@ -71,7 +69,6 @@ impl Tally {
         self.delivered += other.delivered;
         self.owed += other.owed;
         self.excused_copy += other.excused_copy;
-        self.excused_join += other.excused_join;
         let pairs = [
             (&mut self.faults.0[..], &other.faults.0[..]),
             (&mut self.notices[..], &other.notices[..]),

@@ -20,8 +20,6 @@ pub(super) struct Done {
     given: BTreeSet<u32>,
     skipped: Vec<(Numbering, u64, u64)>,
     windows: Vec<(i64, i64)>,
-    /// The number each numbering was joined at.
-    joined: BTreeMap<Numbering, u64>,
     open: bool,
     /// What was counted or swallowed, and is not known one by one.
     pub(super) counted: u64,
@@ -93,15 +91,6 @@ impl World {
             let open = last.find_map(|(.., notice)| is_open(notice));
             done.open |= open == Some(true);
             done.counted += sorted.missed + sorted.dropped + sorted.swallowed;
-            for (place, number, late) in &sorted.facts {
-                if let Some((numbering, seq)) = self.place_of(*number)
-                    && *place < of.place
-                    && !late
-                {
-                    let joined = done.joined.entry(numbering).or_insert(seq);
-                    *joined = (*joined).min(seq);
-                }
-            }
             done.windows.extend(self.windows(of.sub, &sorted));
             let skipped = sorted.skipped.iter().filter(|(at, ..)| *at < of.place);
             let skipped = skipped.map(|(_, of, first, last)| (*of, *first, *last));
@@ -110,17 +99,21 @@ impl World {
         done
     }
 
-    /// Whether it came, in this run or in one between, from below where an earlier run had joined: what was committed says that all up to its
-    /// edge was delivered.
-    pub(super) fn is_below_join(&self, sub: usize, done: &Done, number: u32) -> bool {
-        let before = |sub: &usize| self.subs[*sub].after.map(|of| of.sub);
-        let mut runs = core::iter::successors(Some(sub), before);
-        let came = runs.any(|sub| {
-            let life = &self.truth.lives[self.subs[sub].life];
-            life.arrivals.contains_key(&number)
-        });
-        let place = self.place_of(number).filter(|_| came);
-        place.is_some_and(|(of, seq)| done.joined.get(&of).is_some_and(|joined| seq < *joined))
+    /// The number at which the runs a subscription goes on from joined each numbering.
+    pub(super) fn committed_joins(&self, sub: usize) -> BTreeMap<Numbering, u64> {
+        let mut joined = BTreeMap::new();
+        for of in self.ancestors(sub) {
+            for (place, number, late) in &self.sorted(of.sub).facts {
+                if let Some((numbering, seq)) = self.place_of(*number)
+                    && *place < of.place
+                    && !late
+                {
+                    let joined = joined.entry(numbering).or_insert(seq);
+                    *joined = (*joined).min(seq);
+                }
+            }
+        }
+        joined
     }
 
     /// Whether an earlier stream accounts for a publication that was admitted then.

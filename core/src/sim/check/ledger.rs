@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use super::commits::Done;
 use super::windows::PATIENCE;
-use super::{Findings, Index, Sorted, named};
+use super::{Findings, Index, Numbering, Sorted, named};
 use crate::code::GapReason;
 use crate::inbound::episode::LONGEST;
 use crate::inbound::lane::Mode;
@@ -61,6 +61,14 @@ impl World {
         tally.owed += owed.len() as u64;
         let delivered: BTreeSet<u32> = sorted.facts.iter().map(|(_, number, _)| *number).collect();
         let windows = self.windows(sub, sorted);
+        let resynced: BTreeSet<Numbering> = sorted
+            .notices
+            .iter()
+            .filter_map(|(.., notice)| match notice {
+                Notice::Resynced { of } => self.numbering(of),
+                _ => None,
+            })
+            .collect();
         let mut silent = Vec::new();
         let (mut superseded, mut newest) = (0u64, BTreeMap::new());
         for number in &delivered {
@@ -88,7 +96,9 @@ impl World {
                 let at = (at.as_micros() / 1000) as i64;
                 windows.iter().any(|(from, to)| (*from..=*to).contains(&at))
             });
-            if skipped || conflict || inside || self.is_undecided(sub, holds, &windows) {
+            // Where a table is small, what may be a copy is one to a numbering of which all that was known had to be given up.
+            let unknown = forgets && resynced.contains(&numbering);
+            if skipped || conflict || inside || unknown || self.is_undecided(sub, holds, &windows) {
                 continue;
             }
             let (key, topic, epoch) = numbering;
@@ -108,7 +118,6 @@ impl World {
                 Some(first) if *first <= this.born || unsure.contains(number) => {
                     tally.excused_copy += 1;
                 }
-                _ if self.is_below_join(sub, &done, *number) => tally.excused_join += 1,
                 first => silent.push((*number, first.copied())),
             }
         }

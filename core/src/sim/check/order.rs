@@ -17,9 +17,7 @@ impl World {
         let wanted = &self.subs[sub].wanted;
         let mut seen = BTreeMap::new();
         for (place, number, _) in &sorted.facts {
-            if let Some(first) = seen.insert(*number, *place)
-                && !self.begins_anew(sub, *number, (first, *place), sorted)
-            {
+            if let Some(first) = seen.insert(*number, *place) {
                 found.add("once", || {
                     let named = named(*number, self.place_of(*number));
                     format!("q{sub} got {named} at places {first} and {place}")
@@ -40,27 +38,6 @@ impl World {
                 });
             }
         }
-    }
-
-    /// Whether all that was known of a publication had to be forgotten between two places: its entry in a small table, which its edge stood
-    /// for, and then the edge, when other epochs took the place of its own.
-    fn begins_anew(
-        &self,
-        sub: usize,
-        number: u32,
-        (first, second): (usize, usize),
-        sorted: &Sorted<'_>,
-    ) -> bool {
-        let plan = &self.plan.nodes[self.nodes[self.node_of(sub)].plan];
-        let place = self.place_of(number).map(|(of, _)| of);
-        let mut notices = sorted.notices.iter();
-        plan.dedup_entries < 1024
-            && notices.any(|(at, _, notice)| match notice {
-                Notice::Restarted { of, .. } => {
-                    (first..second).contains(at) && self.numbering(of) == place
-                }
-                _ => false,
-            })
     }
 
     /// A publication for one subscriber goes to one.
@@ -111,7 +88,7 @@ impl World {
             }
             // One that others had replaced begins anew.
             while let Some((_, _, notice)) = notices.next_if(|(at, ..)| at < place) {
-                if let Notice::Restarted { of, .. } = notice
+                if let Notice::Restarted { of, .. } | Notice::Resynced { of } = notice
                     && let Some(of) = self.numbering(of)
                 {
                     edges.remove(&of);
