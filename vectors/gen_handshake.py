@@ -1,5 +1,6 @@
 """handshake.json: whole transcripts of WIRE.md section 8, accepted and refused, seen from either side."""
 
+import ed25519
 from cast import ALICE, BOB, NOW, OTHER, STATION, frame
 from family import Family
 from gen_objects import BAD_KEYS, high_s, small_r
@@ -7,6 +8,8 @@ from model_cbor import enc
 from model_frames import connect_signed, hello_signed
 
 BINDING = bytes(range(32))
+# The base point and s = 1.
+FITS = b"\x58" + b"\x66" * 31 + b"\x01" + bytes(31)
 
 
 class Talk:
@@ -249,6 +252,11 @@ def from_the_answerer(f):
         ("r_of_small_order", small_r(ALICE, talk.connect_signed())),
     ):
         no(f"connect_proof_{name}", answerer(Talk(connect_proof=wrong)), "proof_invalid", "connect")
+    # Under the neutral element (base point, 1) is a signature of everything, for whoever looks at it; what a station signed for the one
+    # that dialled it, shown by that one to another station under the first one's key.
+    no("key_neutral_and_a_proof_that_fits", answerer(Talk(connect={"key": ed25519.encode(ed25519.IDENTITY)}, connect_proof=FITS)), "bad_key_form", "connect")
+    lent = BOB.sign(Talk(ALICE, BOB).hello_signed())
+    no("connect_proof_is_a_hello_proof_made_elsewhere", answerer(Talk(BOB, STATION, connect_proof=lent)), "proof_invalid", "connect")
     other = Talk(challenge={"nonce": b"\xa6" * 32})
     no("connect_of_another_handshake", answerer(talk, connect=other.connect), "proof_invalid", "connect")
     no("connect_for_another_station", answerer(talk, connect=Talk(ALICE, OTHER).connect), "proof_invalid", "connect")

@@ -1,4 +1,4 @@
-//! Whose turn it is, for drivers that have a loop and not a task per link.
+//! Whose turn it is, where there is a loop and not a task per link.
 //!
 //! Decides: the order, which is that of asking, and that nobody waits twice. Leaves to others: what a turn is. Believes: the instants
 //! it is handed. Bounded by: one place in the queue, one deadline and one place among the paused for each seat.
@@ -9,7 +9,7 @@ use tidings::Instant;
 
 /// Seats, known by number, and what each of them waits for.
 #[derive(Debug, Default)]
-pub struct Turns {
+pub(crate) struct Turns {
     queue: VecDeque<usize>,
     queued: BTreeSet<usize>,
     paused: BTreeSet<usize>,
@@ -19,14 +19,14 @@ pub struct Turns {
 
 impl Turns {
     /// A seat has something to do.
-    pub fn push(&mut self, seat: usize) {
+    pub(crate) fn push(&mut self, seat: usize) {
         if self.queued.insert(seat) {
             self.queue.push_back(seat);
         }
     }
 
     /// A seat has something to do then, whatever happens before; with `None` it has not. The last word counts.
-    pub fn arm(&mut self, seat: usize, at: Option<Instant>) {
+    pub(crate) fn arm(&mut self, seat: usize, at: Option<Instant>) {
         let before = match at {
             Some(at) => self.armed.insert(seat, at),
             None => self.armed.remove(&seat),
@@ -38,19 +38,19 @@ impl Turns {
     }
 
     /// A seat waits for a reader, and has its turn at [`Self::retry`].
-    pub fn pause(&mut self, seat: usize) {
+    pub(crate) fn pause(&mut self, seat: usize) {
         self.paused.insert(seat);
     }
 
     /// Somebody has read.
-    pub fn retry(&mut self) {
+    pub(crate) fn retry(&mut self) {
         while let Some(seat) = self.paused.pop_first() {
             self.push(seat);
         }
     }
 
     /// The next seat with something to do, its deadline past or not.
-    pub fn pop(&mut self, now: Instant) -> Option<usize> {
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<usize> {
         while let Some((at, seat)) = self.deadlines.first().copied()
             && at <= now
         {
@@ -63,18 +63,18 @@ impl Turns {
     }
 
     /// A seat is empty. A turn it still has is for the driver to pass over.
-    pub fn forget(&mut self, seat: usize) {
+    pub(crate) fn forget(&mut self, seat: usize) {
         self.arm(seat, None);
         self.paused.remove(&seat);
     }
 
     /// Whether a seat has something to do before any deadline.
-    pub fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         !self.queue.is_empty()
     }
 
     /// The earliest deadline.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|(at, _)| *at)
     }
 }

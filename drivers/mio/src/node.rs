@@ -255,13 +255,14 @@ impl Subscription {
         let (id, taken) = (self.id, &mut self.taken);
         let shared = self.node.shared();
         let item = shared.wait(&shared.items, within, |state| {
-            let item = state.driven.machine.poll_item(id);
-            // Its end gives up what the stream held, for which links may have to speak.
-            state.driven.called |= matches!(item, Some(Item::Notice(_)));
+            let seats = &mut state.driven.seats;
+            // What ends may leave the machine something to say; a fact does not.
+            let quiet = |item: &Option<Item>| !matches!(item, Some(Item::Notice(_)));
+            let item = seats.take(|client| client.poll_item(id), quiet);
             *taken += 1;
             if item.is_none() || *taken >= RETRY_EVERY {
                 *taken = 0;
-                state.driven.turns.retry();
+                seats.retry();
             }
             match item {
                 None if state.ended => Some(None),
@@ -293,7 +294,10 @@ impl Subscription {
     /// Those of `Client::commit`.
     pub fn commit(&self, delivery: &Delivery) -> Result<Vec<u8>, Misuse> {
         let mut state = self.node.shared().lock();
-        state.driven.machine.commit(self.id, delivery)
+        state
+            .driven
+            .seats
+            .take(|client| client.commit(self.id, delivery), |_| true)
     }
 
     /// Waits until at least `stations` stations accepted it, and answers how many have.

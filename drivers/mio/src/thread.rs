@@ -11,9 +11,9 @@ use std::time::{Duration, Instant as Host};
 
 use mio::{Events, Poll, Registry, Token, Waker};
 use tidings::{Action, Instant, Outcome, Ready, Ticket};
-use tidings_common::{Run, StartError, patience};
+use tidings_common::{Did, Run, StartError, patience};
 
-use crate::driven::{Did, Driven, STEPS};
+use crate::driven::{Driven, STEPS};
 
 /// The waker's.
 const WAKE: Token = Token(0);
@@ -97,8 +97,9 @@ impl<M: Run + Send + 'static> Shared<M> {
         let Some(until) = state.asleep else {
             return;
         };
-        let sooner = state.driven.deadline();
-        if state.driven.is_due() || sooner.is_some_and(|at| until.is_none_or(|until| at < until)) {
+        let seats = &state.driven.seats;
+        let sooner = seats.deadline();
+        if seats.is_due() || sooner.is_some_and(|at| until.is_none_or(|until| at < until)) {
             state.asleep = None;
             // It cannot fail but for a bug; the thread then looks when its own time has come.
             self.waker.wake().ok();
@@ -171,14 +172,14 @@ impl<M: Run + Send + 'static> Shared<M> {
                         *waiting = Some(outcome);
                     }
                 }
-                Did::Hand(_) | Did::Something => {}
                 Did::Nothing => break,
+                _ => {}
             }
         }
         self.changed.notify_all();
         let mut state = self.lock();
         let timeout = state.driven.timeout();
-        state.asleep = Some(state.driven.deadline());
+        state.asleep = Some(state.driven.seats.deadline());
         (!state.driven.is_closed()).then_some(timeout)
     }
 }

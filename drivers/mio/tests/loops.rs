@@ -9,7 +9,7 @@ use common::{
     dialling, fact, key, node, number, numbered, open, settings, station, subscribe, until,
 };
 use mio::{Events, Poll, Token};
-use tidings::{Action, Item, Misuse, Notice, OnFull, Outcome, Ready, Refusal};
+use tidings::{Action, Item, Misuse, Notice, Outcome, Ready, Refusal};
 use tidings_mio::{Driven, Node, NodeSettings, StartError, WaitError};
 
 #[test]
@@ -199,25 +199,6 @@ fn the_last_handle_dropped_says_goodbye_and_a_closed_node_answers() {
         node_two.connected(1, common::PATIENCE),
         Err(WaitError::Ended)
     );
-}
-
-#[test]
-fn a_stream_whose_end_was_read_is_given_up_at_the_station_at_once() {
-    let station = station();
-    let writer = node(3, &station.address());
-    let reader = node(2, &station.address());
-    let full = open("loops/end").on_full(OnFull::Disconnect);
-    let mut facts = subscribe(&reader, full.queue_capacity(4));
-    for n in 0..50 {
-        writer.publish(numbered("loops/end", n)).unwrap();
-    }
-    while !facts.has_ended() {
-        facts.next(common::PATIENCE).expect("the end in time");
-    }
-    // A loop that was not woken would look again within five seconds.
-    let since = Instant::now();
-    until("it is given up", || station.status().subscriptions == 0);
-    assert!(since.elapsed() < Duration::from_secs(2));
 }
 
 #[test]

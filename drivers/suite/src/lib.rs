@@ -107,6 +107,9 @@ pub trait Driver: Sized + 'static {
     /// Waits until so many links are up. False when they are not in time.
     fn connected(&self, node: &Self::Node, stations: usize, within: Duration) -> bool;
 
+    /// Why the attempt to reach a node's first station came to nothing, the last time.
+    fn failure(&self, node: &Self::Node) -> Option<&'static str>;
+
     /// Closes a node: goodbyes first, streams end.
     fn close_node(&self, node: Self::Node);
 
@@ -176,19 +179,23 @@ macro_rules! __each_case {
             a_station_port_in_use_is_said
             a_station_that_stops_answering_is_left_and_dialled_again
             a_taken_down_station_is_a_notice
+            a_wrong_pin_ends_the_attempt_and_says_so
             an_address_has_no_more_than_its_share_and_others_get_in
             an_address_with_many_keys_has_no_more_links_than_its_share
             as_arrives_delivers_each_once
             closing_ends_every_stream
             dropping_a_subscription_ends_its_delivery
             facts_come_in_order_and_once_over_two_stations
+            handshakes_that_never_end_hold_up_neither_others_nor_the_end
             killing_one_of_two_stations_loses_nothing
             latest_only_never_goes_back
+            nobody_there_is_said
             one_fact_arrives
             outcomes_tell_routed_from_no_subscriber
             publishing_without_a_station_is_refused
             the_last_station_gone_interrupts_and_its_return_ends_the_interruption
             two_subscriptions_on_one_topic_hear_the_same
+            what_speaks_no_tls_is_said_on_both_sides
         }
     };
     (@tests [$driver:ty] $($case:ident)*) => {

@@ -91,6 +91,10 @@ impl<const BUG: u8> Driver for Broken<BUG> {
         self.0.connected(node, stations, within)
     }
 
+    fn failure(&self, node: &Node) -> Option<&'static str> {
+        self.0.failure(node)
+    }
+
     fn close_node(&self, node: Node) {
         self.0.close_node(node);
     }

@@ -11,7 +11,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme};
-use tidings::{LinkState, Publish};
+use tidings::Publish;
 use tidings_tokio::{Node, StationServer, TlsFault};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -23,19 +23,6 @@ async fn station() -> StationServer {
 
 fn node(part: u8, address: &str) -> tidings_tokio::NodeBuilder {
     Node::builder(key(part)).station(address).unwrap()
-}
-
-/// Waits until the node says why it does not come through.
-async fn failure(node: &Node) -> &'static str {
-    for _ in 0..1000 {
-        let status = node.status();
-        if let Some(reason) = status.links[0].dial_failure {
-            return reason;
-        }
-        assert_ne!(status.links[0].state, LinkState::Up);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("no failure in time: {:?}", node.status());
 }
 
 /// Waits until the station has counted a fault.
@@ -115,19 +102,6 @@ async fn keyless(at: std::net::SocketAddr, alpn: &'static [u8]) {
     tokio::task::spawn_blocking(attempt).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_wrong_pin_ends_the_attempt_and_says_so() {
-    let station = station().await;
-    let wrong = format!("tls://{}@{}", key(9).node_id(), station.local_addr());
-    let node = node(2, &wrong).start().unwrap();
-    assert_eq!(failure(&node).await, TlsFault::WrongStation.text());
-    // The station hears no more than that it was not taken.
-    counted(&station, TlsFault::Refused).await;
-    assert!(station.status().links.is_empty());
-    node.close().await;
-    station.close().await;
-}
-
 /// A client without a key, which asks for that protocol, gets no link and is counted as that fault.
 async fn is_turned_away(alpn: &'static [u8], fault: TlsFault) {
     let station = station().await;
@@ -145,35 +119,6 @@ async fn a_peer_without_a_raw_key_is_turned_away() {
 #[tokio::test]
 async fn another_protocol_is_turned_away() {
     is_turned_away(b"h2", TlsFault::WrongAlpn).await;
-}
-
-#[tokio::test]
-async fn what_speaks_no_tls_is_said_on_both_sides() {
-    let secure = station().await;
-    let plain = StationServer::builder(key(3)).listen("tcp://127.0.0.1:0");
-    let plain = plain.unwrap().start().await.unwrap();
-    let mistaken = format!("tls://{}@{}", plain.id(), plain.local_addr());
-    let node = node(2, &mistaken).start().unwrap();
-    assert_eq!(failure(&node).await, TlsFault::NotTls.text());
-    let mut socket = TcpStream::connect(secure.local_addr()).await.unwrap();
-    socket.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
-    socket.read_to_end(&mut Vec::new()).await.ok();
-    counted(&secure, TlsFault::NotTls).await;
-    // A connection that only comes and goes is no handshake either.
-    drop(TcpStream::connect(secure.local_addr()).await.unwrap());
-    counted(&secure, TlsFault::Io).await;
-}
-
-#[tokio::test]
-async fn closing_does_not_wait_for_handshakes_that_never_end() {
-    let station = station().await;
-    let silent = TcpStream::connect(station.local_addr()).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    let closing = tokio::time::timeout(Duration::from_secs(1), station.kill());
-    closing.await.expect("nothing is waited for");
-    let mut silent = silent;
-    let end = silent.read(&mut [0; 16]).await;
-    assert!(!matches!(end, Ok(1..)), "{end:?}");
 }
 
 /// Forwards one connection and keeps all that passes.

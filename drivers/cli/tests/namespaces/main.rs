@@ -1,6 +1,6 @@
 //! Six parties in network namespaces, everything over TLS, and one trouble of real networks after the other while publishers publish.
 //!
-//! Two stations; a publisher and a subscriber of either driver, each with an address of its own. Each trouble is seen to bite, and the
+//! A station, a publisher and a subscriber of either driver, each with an address of its own. Each trouble is seen to bite, and the
 //! next one begins when everybody is carried by both stations again and up to date. At the end each subscriber's ledger balances.
 //!
 //! It needs Linux, root and iproute2. Where it cannot run it says why in one line; with `TIDINGS_NAMESPACES=required` that is a failure
@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Some((role, [filter, stations @ ..])) if role == "mio-sub" => {
             mio::subscribe(filter, stations);
         }
+        Some((role, [listen])) if role == "mio-station" => mio::station(listen),
         _ => return as_a_test(&args),
     }
     ExitCode::SUCCESS
@@ -129,8 +130,8 @@ impl Scene<'_> {
 fn every_trouble_of_a_network_is_on_the_ledger(net: &Net) {
     let folder = common::folder("namespaces");
     let stations = [
-        Station::start(net, "s1", &address(1), &folder),
-        Station::start(net, "s2", &address(2), &folder),
+        Station::start(net, "s1", Driver::Tokio, &address(1), &folder),
+        Station::start(net, "s2", Driver::Mio, &address(2), &folder),
     ];
     let at = stations.each_ref().map(|station| station.address.clone());
     let readers = [

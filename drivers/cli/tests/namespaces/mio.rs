@@ -1,4 +1,4 @@
-//! The two programs of the mio driver: what `tidings pub` and `tidings sub --json` are for the tokio one, as far as this test needs it.
+//! The programs of the mio driver: what `tidings station`, `pub` and `sub --json` are for the tokio one, as far as this test needs it.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, Read, Write};
@@ -11,16 +11,29 @@ use tidings::{
     Delivery, Item, Mode, Notice, OnFull, Outcome, Publish, RealmId, Refusal, Sources, Subscribe,
     crypto::SecretKey,
 };
-use tidings_mio::{Node, NodeSettings, Pending};
+use tidings_mio::{Node, NodeSettings, Pending, StationServer, StationSettings};
 
 use crate::audit::Audit;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
+const PROBE: tidings::Duration = tidings::Duration::from_secs(1);
+
+/// Serves until it is killed. Where, it says as the command does.
+pub(crate) fn station(listen: &str) {
+    let settings = StationSettings::new(SecretKey::from_seed([0x53; 32]));
+    let settings = settings.configure(|config| config.probe_every(PROBE));
+    let settings = settings.listen(listen).expect("a good address");
+    let station = StationServer::start(settings).expect("it starts");
+    println!("--station {}", station.address());
+    loop {
+        std::thread::park();
+    }
+}
+
 fn node(seed: u8, stations: &[String]) -> Node {
-    let probe = tidings::Duration::from_secs(1);
     let settings = NodeSettings::new(SecretKey::from_seed([seed; 32]));
-    let settings = settings.configure(|config| config.probe_every(probe));
+    let settings = settings.configure(|config| config.probe_every(PROBE));
     let settings = stations.iter().fold(settings, |settings, station| {
         settings.station(station).expect("a good address")
     });

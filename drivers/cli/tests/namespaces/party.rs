@@ -37,6 +37,7 @@ fn command() -> &'static str {
 /// A station with a key of its own, which it keeps when it is started again.
 pub(crate) struct Station {
     name: &'static str,
+    driver: Driver,
     at: String,
     key: PathBuf,
     process: Running,
@@ -45,12 +46,19 @@ pub(crate) struct Station {
 }
 
 impl Station {
-    pub(crate) fn start(net: &Net, name: &'static str, at: &str, folder: &Path) -> Self {
+    pub(crate) fn start(
+        net: &Net,
+        name: &'static str,
+        driver: Driver,
+        at: &str,
+        folder: &Path,
+    ) -> Self {
         let key = folder.join(name);
         assert!(run(&["keygen", key.to_str().unwrap()]).status.success());
-        let (process, address) = Self::run(net, name, at, &key);
+        let (process, address) = Self::run(net, name, driver, at, &key);
         Self {
             name,
+            driver,
             at: at.to_owned(),
             key,
             process,
@@ -58,13 +66,22 @@ impl Station {
         }
     }
 
-    fn run(net: &Net, name: &str, at: &str, key: &Path) -> (Running, String) {
-        let mut station = net.within(name, command());
+    fn run(net: &Net, name: &str, driver: Driver, at: &str, key: &Path) -> (Running, String) {
+        let listen = format!("tls://{at}:7400");
+        let mut station = match driver {
+            Driver::Tokio => {
+                let mut station = net.within(name, command());
+                station.args(["station", "--probe", PROBE, "--listen", &listen]);
+                station.arg("--key").arg(key);
+                station
+            }
+            Driver::Mio => {
+                let mut station = net.within(name, &here());
+                station.args(["mio-station", &listen]);
+                station
+            }
+        };
         station
-            .args(["station", "--probe", PROBE, "--listen"])
-            .arg(format!("tls://{at}:7400"))
-            .arg("--key")
-            .arg(key)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
@@ -82,7 +99,7 @@ impl Station {
         self.process.0.kill().unwrap();
         self.process.0.wait().unwrap();
         std::thread::sleep(down);
-        let (process, address) = Self::run(net, self.name, &self.at, &self.key);
+        let (process, address) = Self::run(net, self.name, self.driver, &self.at, &self.key);
         assert_eq!(address, self.address);
         self.process = process;
     }

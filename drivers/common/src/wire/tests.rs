@@ -111,6 +111,12 @@ impl Socket for Pipe {
     }
 }
 
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        self.outgoing.borrow_mut().ended = true;
+    }
+}
+
 /// Two wires, and what came before each was a link's.
 fn wires() -> [(Wire<Pipe>, BytesMut); 2] {
     let ((near, far), (dialling, answering)) = (ends(), sessions());

@@ -68,6 +68,10 @@ impl<const SECURE: bool> Driver for Mio<SECURE> {
         node.connected(stations, within).is_ok()
     }
 
+    fn failure(&self, node: &Node) -> Option<&'static str> {
+        node.status().links[0].dial_failure
+    }
+
     fn close_node(&self, node: Node) {
         node.close();
     }

@@ -42,7 +42,7 @@ fn from(source: IpAddr, to: SocketAddr) -> TcpStream {
 }
 
 /// Whether it is closed within that time, unread bytes or not. What comes before the end does not matter.
-fn ends(mut stream: &TcpStream, within: Duration) -> bool {
+pub(crate) fn ends(mut stream: &TcpStream, within: Duration) -> bool {
     let until = Instant::now() + within;
     let mut bytes = [0; 4096];
     loop {

@@ -5,6 +5,7 @@
 
 mod addresses;
 mod attacks;
+mod channels;
 mod delivery;
 mod doors;
 mod isolation;
@@ -15,6 +16,7 @@ mod stations;
 
 pub use addresses::*;
 pub use attacks::*;
+pub use channels::*;
 pub use delivery::*;
 pub use doors::*;
 pub use isolation::*;

@@ -77,6 +77,10 @@ impl<const SECURE: bool> Driver for On<SECURE> {
             .is_ok()
     }
 
+    fn failure(&self, node: &Node) -> Option<&'static str> {
+        node.status().links[0].dial_failure
+    }
+
     fn close_node(&self, node: Node) {
         self.runtime.block_on(node.close());
     }
