@@ -301,6 +301,41 @@ const FAILED: &[(u64, u64, &str)] = &[
         0xee8c_93fa_900a_534c,
         "a station that stood for minutes had something for a run that was gone, and refused the next one, which had given it up",
     ),
+    (
+        9009520,
+        0x0f6b_47d5_1189_3d23,
+        "a slow link asked for a subscription that had been replaced, and its end was taken for the end of the next",
+    ),
+    (
+        9159067,
+        0xb298_3d91_3faf_39a9,
+        "a wall was set forward and far back between an acceptance and a commit, which began by both steps early",
+    ),
+    (
+        9201378,
+        0x6102_d044_8b19_c480,
+        "what came below a join after that had to be given up was late",
+    ),
+    (
+        9212087,
+        0x2edc_54b2_62c4_3e9e,
+        "what came below a join after that had to be given up was taken for a copy",
+    ),
+    (
+        9232113,
+        0xf399_0aa3_779e_f25e,
+        "a probe was asked as a silence ended, which was counted to what came after it",
+    ),
+    (
+        9345971,
+        0x62da_7e95_0f34_9ae6,
+        "a slow link asked again for a subscription that had been replaced, and its end was taken for the end of the next",
+    ),
+    (
+        9423184,
+        0x7488_4def_b64d_f63b,
+        "what was known of one numbering was given up, and another's late facts had no cause",
+    ),
 ];
 
 #[test]

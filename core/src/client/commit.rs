@@ -15,13 +15,13 @@ use alloc::vec::Vec;
 use super::subscriptions::Wire;
 use super::{Client, WireId};
 use crate::delivery::Delivery;
-use crate::inbound::continuity::{Carrier, moved};
+use crate::inbound::continuity::{Carrier, read_by};
 use crate::inbound::guess::Guess;
 use crate::inbound::lane::Reach;
 use crate::notice::{Item, Notice, Numbering};
 use crate::refusal::Misuse;
 use crate::time::Now;
-use crate::wire::{LanePosition, Positions, StationPosition};
+use crate::wire::{LanePosition, Position, Positions, StationPosition};
 use crate::{LinkId, NodeId, SubscriptionId};
 
 /// Items between two marks of a stream that is never drained.
@@ -33,13 +33,20 @@ pub(super) const STATIONS: usize = 16;
 /// Items of CBOR for the lanes of one commit; what reads it takes a few more.
 const ITEMS: usize = 126_000;
 
+/// Where a station's stream was read up to, and since when by both clocks.
+#[derive(Clone, Copy, Debug)]
+struct Read {
+    station: NodeId,
+    mesh: [u8; 32],
+    position: Position,
+    level: Now,
+}
+
 /// Positions up to which everything is before the place `end` of the stream.
 #[derive(Debug)]
 struct Mark {
     end: u64,
-    /// When that was noted, by whose wall the stations' `from` are told.
-    at: Now,
-    stations: Vec<StationPosition>,
+    stations: Vec<Read>,
 }
 
 /// What a committing subscription keeps.
@@ -56,13 +63,15 @@ impl Commits {
         for lane in earlier.lanes() {
             edges.entry(lane.publisher).or_default().push(lane.clone());
         }
-        let stations = earlier.stations().iter().take(STATIONS).copied().collect();
+        let stations = earlier.stations().iter().take(STATIONS).map(|of| Read {
+            station: of.station,
+            mesh: of.mesh,
+            position: of.position,
+            level: read_by(now, of.from),
+        });
+        let stations = stations.collect();
         Self {
-            marks: VecDeque::from([Mark {
-                end: 0,
-                at: now,
-                stations,
-            }]),
+            marks: VecDeque::from([Mark { end: 0, stations }]),
             edges,
         }
     }
@@ -81,7 +90,7 @@ impl Commits {
     }
 
     /// A station began to carry: nothing it had before is asked of the marks made until now.
-    fn begin(&mut self, station: &StationPosition) {
+    fn begin(&mut self, station: &Read) {
         for mark in &mut self.marks {
             let known = mark
                 .stations
@@ -108,27 +117,18 @@ impl Commits {
         self.marks.push_back(mark);
     }
 
-    /// What the last mark says of which everything was handed out; those before it are not needed any more. Where the wall was set back since,
-    /// it is told by the wall of now.
-    fn usable(&mut self, now: Now, handed: u64) -> Vec<StationPosition> {
+    /// The last mark of which everything was handed out; those before it are not needed any more.
+    fn usable(&mut self, handed: u64) -> &[Read] {
         while self.marks.get(1).is_some_and(|next| next.end <= handed) {
             self.marks.pop_front();
         }
-        let Some(mark) = self.marks.front() else {
-            return Vec::new();
-        };
-        let back = mark.at.wall.since(moved(mark.at, now)).unsigned_abs();
-        let told = mark.stations.iter().map(|of| StationPosition {
-            from: of.from.saturating_sub(back),
-            ..*of
-        });
-        told.collect()
+        self.marks.front().map_or(&[], |mark| &mark.stations)
     }
 
     pub(super) fn memory(&self) -> usize {
         let marks = self.marks.iter().map(|mark| mark.stations.capacity());
         let edges = self.edges.values().flatten();
-        marks.sum::<usize>() * size_of::<StationPosition>()
+        marks.sum::<usize>() * size_of::<Read>()
             + edges
                 .map(|lane| size_of_val(lane) + lane.topic.len())
                 .sum::<usize>()
@@ -173,7 +173,17 @@ impl Client {
         {
             return Err(Misuse::NotCommittable);
         }
-        let stations = commits.usable(self.now, found.stream.places().start);
+        let stations = commits.usable(found.stream.places().start);
+        let wire = self.wires.get(found.wire).ok_or(Misuse::DeadHandle)?;
+        let stations: Vec<StationPosition> = stations
+            .iter()
+            .map(|of| StationPosition {
+                station: of.station,
+                mesh: of.mesh,
+                position: of.position,
+                from: wire.continuity.shown(of.level, self.now),
+            })
+            .collect();
         let mut edges = Edges::default();
         for lane in commits.edges.values().flatten() {
             let LanePosition {
@@ -226,7 +236,6 @@ impl Client {
 
     /// Notes the positions, unless something that arrived before them is not in the stream yet, or something is not told of it.
     fn mark(&mut self, id: SubscriptionId) {
-        let now = self.now;
         let Some(found) = self.subscriptions.get_mut(id) else {
             return;
         };
@@ -241,8 +250,7 @@ impl Client {
         if told {
             commits.mark(Mark {
                 end: found.stream.places().end,
-                at: now,
-                stations: positions(wire, now).collect(),
+                stations: positions(wire).collect(),
             });
         }
     }
@@ -255,7 +263,7 @@ impl Client {
         let Some(station) = wire.continuity.carrier(link).map(Carrier::station) else {
             return;
         };
-        let mut positions = positions(wire, self.now);
+        let mut positions = positions(wire);
         let Some(position) = positions.find(|one| one.station == station) else {
             return;
         };
@@ -278,13 +286,12 @@ impl Client {
     }
 }
 
-fn positions(wire: &Wire, now: Now) -> impl Iterator<Item = StationPosition> + '_ {
-    let all = wire.continuity.positions(now);
-    all.map(|(station, mesh, position, from)| StationPosition {
-        station,
-        mesh,
-        position,
-        from,
+fn positions(wire: &Wire) -> impl Iterator<Item = Read> + '_ {
+    wire.continuity.carriers().map(|of| Read {
+        station: of.station(),
+        mesh: of.mesh(),
+        position: of.position(),
+        level: of.level(),
     })
 }
 

@@ -98,6 +98,8 @@ pub struct Continuity<L, S> {
     open: Option<Open>,
     /// The greatest level of carriers that ended while others carried, since the last interruption was over.
     known: Option<Now>,
+    /// When an earlier run's positions were taken over: mono may not reach back to what that had read.
+    imported: Option<Now>,
     link: core::marker::PhantomData<fn() -> L>,
 }
 
@@ -108,6 +110,7 @@ impl<L: Copy + Eq, S: AsRef<[Slot<L>]> + AsMut<[Slot<L>]>> Continuity<L, S> {
             slots,
             open: None,
             known: None,
+            imported: None,
             link: core::marker::PhantomData,
         }
     }
@@ -150,7 +153,7 @@ impl<L: Copy + Eq, S: AsRef<[Slot<L>]> + AsMut<[Slot<L>]>> Continuity<L, S> {
             self.close();
         }
         Some(Told::Gap {
-            from: moved(since, now),
+            from: self.shown(since, now),
             to: now.wall,
             reason,
             count: None,
@@ -195,7 +198,7 @@ impl<L: Copy + Eq, S: AsRef<[Slot<L>]> + AsMut<[Slot<L>]>> Continuity<L, S> {
             recovered: 0,
             deadline: carried.then(|| now.mono.saturating_add(LINGER)),
         });
-        let from = moved(since, now);
+        let from = self.shown(since, now);
         Some(Told::Interrupted { from, reason })
     }
 
@@ -305,7 +308,7 @@ impl<L: Copy + Eq, S: AsRef<[Slot<L>]> + AsMut<[Slot<L>]>> Continuity<L, S> {
         if mesh.is_none() {
             self.close();
         }
-        let from = moved(since, now);
+        let from = self.shown(since, now);
         let ago = now.mono.saturating_since(to).as_millis();
         let to = now
             .wall
@@ -366,7 +369,8 @@ impl<L: Copy + Eq, S: AsRef<[Slot<L>]> + AsMut<[Slot<L>]>> Continuity<L, S> {
         let Some(index) = self.slots.as_ref().iter().position(Option::is_none) else {
             return false;
         };
-        let level = before(now, now.wall.since(level).max(0).unsigned_abs());
+        let level = read_by(now, level);
+        self.imported.get_or_insert(now);
         let kept = Carrier::imported(station, mesh, position, level, now.mono);
         self.slots.as_mut()[index] = Some(kept);
         let since = self.open.map_or(level, |open| later(open.since, level));
@@ -389,7 +393,19 @@ impl<L: Copy + Eq, S: AsRef<[Slot<L>]> + AsMut<[Slot<L>]>> Continuity<L, S> {
         now: Now,
     ) -> impl Iterator<Item = (NodeId, [u8; 32], Position, WallMs)> {
         self.carriers()
-            .map(move |of| (of.station, of.mesh, of.position, moved(of.level, now)))
+            .map(move |of| (of.station, of.mesh, of.position, self.shown(of.level, now)))
+    }
+
+    /// Up to when a stream was read, as the wall shows it now: never later than it was.
+    pub fn shown(&self, level: Now, now: Now) -> WallMs {
+        let shown = moved(level, now);
+        match self.imported.filter(|_| level.mono == Instant::ORIGIN) {
+            Some(at) => {
+                let back = at.wall.since(moved(at, now)).unsigned_abs();
+                shown.min(level.wall.saturating_sub(back))
+            }
+            None => shown,
+        }
     }
 
     /// Those of them that carry.
@@ -515,8 +531,13 @@ fn before(now: Now, millis: u64) -> Now {
     now.before(Duration::from_millis(millis))
 }
 
+/// When an earlier run had read something, by its wall.
+pub(crate) fn read_by(now: Now, wall: WallMs) -> Now {
+    before(now, now.wall.since(wall).max(0).unsigned_abs())
+}
+
 /// A moment of the past as the wall shows it now: the earlier of what it was then and of what mono says.
-pub(crate) fn moved(then: Now, now: Now) -> WallMs {
+fn moved(then: Now, now: Now) -> WallMs {
     let ago = now.mono.saturating_since(then.mono).as_millis();
     let by_mono = now
         .wall

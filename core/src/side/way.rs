@@ -117,6 +117,11 @@ impl Way {
             let read = silence.saturating_sub(self.unread.ran.saturating_sub(self.ran));
             if read > micros(SILENT) {
                 self.unread.ran = self.unread.ran.max(self.ran.saturating_add(silence));
+                // A probe that is asked as the silence ends is asked behind it.
+                let asked = self.oldest.as_mut().into_iter().chain([&mut self.asked]);
+                asked
+                    .filter(|ask| ask.at == now)
+                    .for_each(|ask| ask.unread = self.unread);
             }
         }
         self.ran = self.unread.ran;
@@ -273,6 +278,16 @@ mod tests {
         way.miss(sleep);
         way.take(both(41_000));
         assert_eq!(way.ran(), 9_000_000 + 20_001_000);
+    }
+
+    #[test]
+    fn a_silence_lies_before_the_probe_that_is_asked_as_it_ends() {
+        let mut way = way();
+        way.ask(both(13_000));
+        way.take(both(13_000));
+        assert_eq!(way.said(both(13_000)), both(1000));
+        way.answer(both(13_010));
+        assert_eq!(way.said(both(14_000)), both(13_990));
     }
 
     #[test]

@@ -99,6 +99,8 @@ struct Line {
     life: usize,
     run: usize,
     pace: Pace,
+    /// When its client took the last frame of the handshake.
+    rose: Instant,
     ended: [bool; 2],
     asked: BTreeMap<u64, usize>,
     published: BTreeMap<u64, (u32, Expected)>,
@@ -145,6 +147,31 @@ impl Truth {
             after: None,
         });
         self.wires.len() - 1
+    }
+
+    /// One that is wanted no more, where it was when its station was asked, and only now that is written: its way took nothing since `since`.
+    fn wanted_late(&self, cable: usize, since: Instant, filter: u8) -> Option<usize> {
+        let line = &self.lines[cable];
+        let since = since.max(line.rose);
+        let mut wires = self.wires.iter().enumerate();
+        let late = wires.find(|(index, wire)| {
+            let mut holds = line.asked.values().map(|hold| self.holds[*hold].wire);
+            let meant = (wire.life, wire.filter) == (line.life, filter);
+            meant && wire.ended.is_some_and(|ended| ended > since) && !holds.any(|of| of == *index)
+        });
+        late.map(|(index, _)| index)
+    }
+
+    /// What a hold is of where it was asked for again and its end is written late: one that was replaced since.
+    fn replaced(&self, cable: usize, since: Instant, hold: usize) -> Option<usize> {
+        let since = since.max(self.lines[cable].rose);
+        let hold = &self.holds[hold];
+        let now = &self.wires[hold.wire];
+        let before = self.wires.iter().rposition(|wire| {
+            let same = (wire.life, wire.filter) == (now.life, now.filter);
+            same && wire.ended.is_some_and(|ended| ended > since)
+        });
+        before.filter(|_| now.ended.is_none() && hold.accepted.is_none())
     }
 
     /// Nobody at that client wants it any more.
@@ -214,8 +241,11 @@ impl Truth {
                 note: Note::Ping(nonce),
             } => self.lines[cable].pace.asks(moment, since, nonce),
             Seen::Wrote {
-                cable, side, note, ..
-            } => self.wrote(now, cable, side, note),
+                cable,
+                side,
+                since,
+                note,
+            } => self.wrote((since, now), cable, side, note),
             Seen::Took { cable, side, .. } if self.lines[cable].ended[side] => {}
             Seen::Took {
                 cable,
@@ -257,7 +287,7 @@ impl Truth {
         }
     }
 
-    fn wrote(&mut self, now: Instant, cable: usize, side: usize, note: Note) {
+    fn wrote(&mut self, (since, now): (Instant, Instant), cable: usize, side: usize, note: Note) {
         if side == STATION {
             if let Note::Progress {
                 id,
@@ -279,7 +309,8 @@ impl Truth {
             }
             Note::Subscribe { id, filter, .. } => {
                 let Line { life, run, .. } = self.lines[cable];
-                let wire = self.want(life, filter);
+                let late = self.wanted_late(cable, since, filter);
+                let wire = late.unwrap_or_else(|| self.want(life, filter));
                 self.lines[cable].asked.insert(id, self.holds.len());
                 self.holds.push(Hold {
                     wire,
@@ -298,9 +329,13 @@ impl Truth {
                 });
             }
             Note::Unsubscribe { id } => {
-                // A stream that ended by itself is left without a word from outside.
-                if let Some(hold) = self.lines[cable].asked.get(&id).copied() {
-                    self.ended_itself(now, self.holds[hold].wire);
+                let Some(hold) = self.lines[cable].asked.get(&id).copied() else {
+                    return;
+                };
+                match self.replaced(cable, since, hold) {
+                    Some(before) => self.holds[hold].wire = before,
+                    // A stream that ended by itself is left without a word from outside.
+                    None => self.ended_itself(now, self.holds[hold].wire),
                 }
             }
             _ => {}
@@ -364,7 +399,10 @@ impl Truth {
         }
         let hold = |id| line.asked.get(&id).copied();
         match note {
-            Note::Handshake => line.pace.shakes_hands(moment),
+            Note::Handshake => {
+                line.rose = now;
+                line.pace.shakes_hands(moment);
+            }
             Note::Pong(nonce) => line.pace.hears_answer(moment, nonce),
             Note::Published { id, reason, .. } => self.answered(cable, id, reason),
             Note::Goodbye(reason) => self.ended(now, cable, CLIENT, reason),

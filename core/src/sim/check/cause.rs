@@ -245,13 +245,14 @@ impl World {
             return;
         }
         let committed = self.committed_joins(sub);
+        let done = self.done(sub);
         let mut joined: BTreeMap<Numbering, u64> = BTreeMap::new();
         for (place, number, late) in &sorted.facts {
             let Some((of, seq)) = self.place_of(*number) else {
                 continue;
             };
             if sorted.forgot_before(*place) {
-                joined.clear();
+                joined.remove(&of);
             }
             if !late {
                 joined.entry(of).or_insert(seq);
@@ -265,7 +266,10 @@ impl World {
             // One whose edge was committed and that others have replaced since is late up to that edge.
             let replaced = self.subs[sub].after.is_some() && epochs.len() > 2;
             let older = replaced || epochs.last().is_some_and(|last| *last > of.2);
-            if *late && !below && !skipped && !older && sorted.conflicts.is_empty() {
+            // Nor is it known any more what came of it.
+            let given_up = self.is_given_up(sorted, &done.given, of, seq, *place);
+            let caused = below || skipped || older || given_up;
+            if *late && !caused && sorted.conflicts.is_empty() {
                 found.add("cause", || {
                     format!(
                         "q{sub} got {} marked late without a cause",

@@ -17,7 +17,7 @@ use crate::sim::world::{Earlier, Told, World};
 /// What earlier runs account for.
 #[derive(Debug, Default)]
 pub(super) struct Done {
-    given: BTreeSet<u32>,
+    pub(super) given: BTreeSet<u32>,
     skipped: Vec<(Numbering, u64, u64)>,
     windows: Vec<(i64, i64)>,
     open: bool,
@@ -78,6 +78,34 @@ impl World {
                 });
             }
         }
+    }
+
+    /// Whether a stream said before that place that what was known of a numbering was given up, when it had reached beyond that number: from then
+    /// on nobody can tell what came of it.
+    pub(super) fn is_given_up(
+        &self,
+        sorted: &Sorted<'_>,
+        given: &BTreeSet<u32>,
+        numbering: Numbering,
+        seq: u64,
+        place: usize,
+    ) -> bool {
+        let beyond = |number: &u32| {
+            let of = self.place_of(*number);
+            of.is_some_and(|(of, other)| of == numbering && other > seq)
+        };
+        let reached = |upto: usize| {
+            let mut facts = sorted.facts.iter().take_while(|(at, ..)| *at < upto);
+            let mut skipped = sorted.skipped.iter().filter(|(at, ..)| *at < upto);
+            facts.any(|(_, number, _)| beyond(number))
+                || skipped.any(|(_, of, _, last)| *of == numbering && *last > seq)
+                || given.iter().any(beyond)
+        };
+        let mut notices = sorted.notices.iter().take_while(|(at, ..)| *at < place);
+        notices.any(|(at, _, notice)| match notice {
+            Notice::Resynced { of } => self.numbering(of) == Some(numbering) && reached(*at),
+            _ => false,
+        })
     }
 
     /// What the streams had said when they were committed that a subscription goes on from.

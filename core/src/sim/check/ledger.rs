@@ -97,7 +97,8 @@ impl World {
                 windows.iter().any(|(from, to)| (*from..=*to).contains(&at))
             });
             // Where a table is small, what may be a copy is one to a numbering of which all that was known had to be given up.
-            let unknown = forgets && resynced.contains(&numbering);
+            let unknown = forgets && resynced.contains(&numbering)
+                || self.is_given_up(sorted, &done.given, numbering, seq, usize::MAX);
             if skipped || conflict || inside || unknown || self.is_undecided(sub, holds, &windows) {
                 continue;
             }
