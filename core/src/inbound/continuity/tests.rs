@@ -72,6 +72,35 @@ fn it_lives_in_an_array() {
     assert_eq!(one.interrupted_since(), Some(at(5).wall));
 }
 
+/// Mono does not reach back to what an earlier run had read, an hour before this one began.
+#[test]
+fn a_window_that_began_in_an_earlier_run_is_told_by_the_wall_of_now() {
+    const HOUR: u64 = 3_600_000;
+    let started = Now::new(at(5000).mono, at(HOUR).wall);
+    for (step, begins) in [(0, 0), (600_000, -600_000), (-600_000, 0)] {
+        let mut one: Machine = Continuity::new(vec![None; 2]);
+        let (station, mesh) = (NodeId::new([1; 32]), [1; 32]);
+        assert!(one.import(started, station, mesh, position(1, 3), at(0).wall));
+        let now = Now::new(
+            at(6000).mono,
+            WallMs::new(
+                at(HOUR + 1000)
+                    .wall
+                    .as_millis()
+                    .saturating_add_signed(-step),
+            ),
+        );
+        let mut taken: Vec<_> = one.positions(now).collect();
+        let (.., from) = taken.pop().expect("the one taken over");
+        assert_eq!(from.since(at(0).wall), begins, "kept on");
+        let expired = accepted(6000, 1, 1, Resume::Expired, position(2, 1));
+        let Some(Told::Gap { from, to, .. }) = one.handle_accepted(now, expired) else {
+            panic!("it cannot go on");
+        };
+        assert_eq!((from.since(at(0).wall), to), (begins, now.wall));
+    }
+}
+
 /// One station as plainly as possible: whether it is there, what it was asked last.
 #[derive(Clone, Copy, Debug)]
 enum Step {
