@@ -336,6 +336,11 @@ const FAILED: &[(u64, u64, &str)] = &[
         0x7488_4def_b64d_f63b,
         "what was known of one numbering was given up, and another's late facts had no cause",
     ),
+    (
+        9263360,
+        0x6eaf_8d33_9570_a936,
+        "a wall was set forward in one run and far back in the next, whose window began before anything was there",
+    ),
 ];
 
 #[test]

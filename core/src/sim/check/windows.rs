@@ -170,14 +170,16 @@ impl World {
         let Some(first) = known.iter().map(|known| known.low).min() else {
             return false;
         };
-        // A run whose wall shows less than what an earlier one committed knows of no beginning.
-        if from == WallMs::new(0) && self.subs[sub].after.is_some() {
-            return self.is_stepped(sub);
+        // Runs have the wall alone in common: where it was stepped, a window may begin before anything was there, and never late.
+        if self.subs[sub].after.is_some() && self.is_stepped(sub) {
+            let last = known.iter().map(|known| known.high.min(before)).max();
+            return last.is_some_and(|last| self.means(sub, at, from, None, last));
         }
         known
             .iter()
-            .any(|known| self.means(sub, at, from, known.low, known.high.min(before)))
-            || (self.is_stepped(sub) && self.means(sub, at, from, self.behind(sub, first), before))
+            .any(|known| self.means(sub, at, from, Some(known.low), known.high.min(before)))
+            || (self.is_stepped(sub)
+                && self.means(sub, at, from, Some(self.behind(sub, first)), before))
     }
 
     /// A wall that was set forward looks like a sleep: a moment may be taken for one that lies so far back.
@@ -199,12 +201,13 @@ impl World {
             .holds_of(sub)
             .filter(|hold| !hold.resumed)
             .filter_map(|hold| hold.accepted);
-        let mut ends = accepted.filter(|end| *end <= at && self.means(sub, at, to, *end, *end));
+        let mut ends =
+            accepted.filter(|end| *end <= at && self.means(sub, at, to, Some(*end), *end));
         let earlier = self.subs[sub].after.map(|_| self.subs[sub].born);
         let gone = self.holds_of(sub).filter_map(|hold| hold.left);
         let mut gone = gone.chain(earlier);
         let given_up = gone.any(|left| left.saturating_add(PATIENCE) <= at);
-        let is_end = ends.next().is_some() || (given_up && self.means(sub, at, to, at, at));
+        let is_end = ends.next().is_some() || (given_up && self.means(sub, at, to, Some(at), at));
         if !is_end {
             return Some("it ends at another time");
         }
@@ -212,12 +215,19 @@ impl World {
         (!begins).then_some("it begins at another time")
     }
 
-    /// Whether a wall time of a stream may mean a true time between these two.
-    fn means(&self, sub: usize, at: Instant, wall: WallMs, low: Instant, high: Instant) -> bool {
+    /// Whether a wall time of a stream may mean a true time between these two; without the first, any up to the second.
+    fn means(
+        &self,
+        sub: usize,
+        at: Instant,
+        wall: WallMs,
+        low: Option<Instant>,
+        high: Instant,
+    ) -> bool {
         let host = self.truth.lives[self.subs[sub].life].host;
         let (from, to) = self.net.hosts[host].clock.meant(wall, at);
         let millis = |at: Instant| (at.as_micros() / 1000) as i64;
-        from <= millis(high) + ROUNDING && to >= millis(low) - ROUNDING
+        from <= millis(high) + ROUNDING && low.is_none_or(|low| to >= millis(low) - ROUNDING)
     }
 
     /// What stations said of themselves is told as often as they said it; a refusal that one repeats is told once.
