@@ -93,7 +93,7 @@ pub(crate) enum BenchCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Say everything that is wrong in a file, with its line; nothing is started
+    /// Say what is wrong in a file, with key and line; nothing is started
     Check {
         /// The file
         file: PathBuf,

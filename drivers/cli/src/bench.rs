@@ -32,6 +32,7 @@ pub(crate) async fn run(command: BenchCommand) -> Result<Exit, Failure> {
     match command {
         BenchCommand::Pair { tls, load } => pair(&load, tls).await,
         BenchCommand::Pub { load, node: args } => {
+            let args = args.settled()?;
             let node = node::start(&args, true)?;
             node::connected(&node, &args).await?;
             let cpu = cpu();

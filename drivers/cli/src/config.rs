@@ -27,6 +27,7 @@ use crate::{keyfile, node};
 use reading::{Fault, Place, Section};
 
 const MAX_BYTES: u64 = 1 << 20;
+const REALM_NAME: &str = "a realm's name has 1 to 255 bytes";
 
 /// A bound by its name, and where it is kept.
 type Bound<L> = (&'static str, fn(&mut L) -> &mut usize);
@@ -208,8 +209,7 @@ impl StationPart {
             probe_every: section.span("probe_every", place),
             max_frame: frame(&mut section, place),
             pins: section.list("pin", place, |name| {
-                node::realm_of_name(name)
-                    .ok_or_else(|| "a realm's name has 1 to 255 bytes".to_owned())
+                node::realm_of_name(name).ok_or_else(|| REALM_NAME.to_owned())
             }),
             gateways: section.list("gateways", place, node_id),
             limits: section
@@ -269,7 +269,7 @@ impl NodePart {
                     .map_err(|error| error.to_string())
             }),
             key: key(&mut section, folder, place),
-            realm: section.text("realm", place),
+            realm: realm(&mut section, place),
             probe_every: section.span("probe_every", place),
             replication_factor: section.number("replication_factor", place),
             order_timeout: section.span("order_timeout", place),
@@ -280,12 +280,12 @@ impl NodePart {
                     bounds(table, place, node::patient_limits(), NODE_BOUNDS)
                 }),
         };
+        let stations = part.stations.iter();
+        let dialling = stations.fold(ClientConfig::new(nobody()), |config, _| {
+            config.station(None)
+        });
         section.end(place);
-        tell_setting(
-            place,
-            "node",
-            part.core(ClientConfig::new(nobody())).build().err(),
-        );
+        tell_setting(place, "node", part.core(dialling).build().err());
         part
     }
 
@@ -309,6 +309,15 @@ impl NodePart {
             .limits(self.limits.clone())
             .configure(|config| self.core(config))
     }
+}
+
+/// `realm`, by its name.
+fn realm(section: &mut Section<'_>, place: &mut Place<'_>) -> Option<String> {
+    let name = section.text("realm", place)?;
+    if node::realm_of_name(&name).is_none() {
+        place.wrong(&section.key("realm"), REALM_NAME);
+    }
+    Some(name)
 }
 
 /// `key`, a file that holds one.
@@ -375,7 +384,11 @@ fn tell(place: &mut Place<'_>, key: &str, refused: Option<impl std::fmt::Display
 /// A setting the core refuses, by the name it has there.
 fn tell_setting(place: &mut Place<'_>, section: &str, refused: Option<ConfigError>) {
     if let Some(error) = refused {
-        place.wrong(&format!("{section}.{}", error.setting), error.must);
+        let setting = match error.setting {
+            "station" => "stations",
+            other => other,
+        };
+        place.wrong(&format!("{section}.{setting}"), error.must);
     }
 }
 

@@ -86,6 +86,8 @@ fn what_is_wrong_is_told_with_key_file_and_line_and_nothing_starts() {
         &["station"][..],
         &["sub", "demo/x", "--from", "open"],
         &["pub", "demo/x"],
+        &["bench", "pub"],
+        &["bench", "sub"],
     ] {
         let output = run(&[command, &["--config", &file]].concat());
         assert_eq!(output.status.code(), Some(2), "{command:?}");

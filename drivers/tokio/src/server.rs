@@ -228,7 +228,9 @@ async fn accept(seat: Listening, listener: TcpListener, tls: Option<Tls>, doors:
                     true
                 }
             };
-            engine.lock().io.refused_connections += u64::from(refused);
+            if refused {
+                engine.lock().io.refused_connections += 1;
+            }
         }
     };
     tokio::select! {

@@ -134,6 +134,14 @@ fn settings_that_contradict_each_other_are_told_at_the_line_of_the_one_that_must
         "t.toml:3: station.doors.bound_loopback: true or false is expected, not an integer",
     ];
     assert_eq!(told, two);
+    let told = wrong(
+        "[node]\nrealm = \"\"\nstations = [\"tcp://127.0.0.1:1\", \"tcp://127.0.0.1:2\"]\nlimits.links = 1\n",
+    );
+    let two = [
+        "t.toml:2: node.realm: a realm's name has 1 to 255 bytes",
+        "t.toml:3: node.stations: at most `limits.links` stations",
+    ];
+    assert_eq!(told, two);
     let told = wrong("[station]\nmax_frame = 600\n");
     assert_eq!(
         told,

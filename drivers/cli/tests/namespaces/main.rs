@@ -1,6 +1,6 @@
 //! Six parties in network namespaces, everything over TLS, and one trouble of real networks after the other while publishers publish.
 //!
-//! A station, a publisher and a subscriber of either driver, each with an address of its own. Each trouble is seen to bite, and the
+//! A station, a publisher and a subscriber of either driver, each with an address of its own. Each trouble of a subscriber is seen to bite, and the
 //! next one begins when everybody is carried by both stations again and up to date. At the end each subscriber's ledger balances.
 //!
 //! It needs Linux, root and iproute2. Where it cannot run it says why in one line; with `TIDINGS_NAMESPACES=required` that is a failure
@@ -223,8 +223,10 @@ fn another_address(scene: &Scene<'_>) {
     for (party, number, reader) in [("n4", 6, 1), ("n2", 4, 0)] {
         let (from, to) = (address(number), address(number + 20));
         scene.say(&format!("{party} has another address, {to} for {from}"));
+        let said = scene.readers[reader].words().len();
         scene.net.readdress(party, &from, &to);
-        scene.fall(&[reader], 1);
+        // It may be back before anybody looks.
+        scene.until("a link ends", || scene.readers[reader].fell(said, 1));
         scene.settle();
     }
 }

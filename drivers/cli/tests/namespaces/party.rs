@@ -285,6 +285,14 @@ impl Reader {
         }
     }
 
+    /// Whether so few stations carried it at some time since it had said so much.
+    pub(crate) fn fell(&self, since: usize, carriers: u64) -> bool {
+        let words = self.words();
+        let said = words.get(since..).unwrap_or_default();
+        let mut carried = said.lines().filter(|line| line.starts_with("carried by "));
+        carried.any(|line| number_after(line, "carried by ") <= carriers)
+    }
+
     /// How many stations carry it now, as it says.
     pub(crate) fn carried(&self) -> Option<u64> {
         let said = std::fs::read_to_string(&self.said).unwrap();

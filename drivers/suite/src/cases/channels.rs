@@ -98,7 +98,8 @@ pub fn handshakes_that_never_end_hold_up_neither_others_nor_the_end<D: Driver>(d
     }
     let since = Instant::now();
     driver.close_station(station);
-    assert!(since.elapsed() < Duration::from_secs(2));
+    // It does not wait for handshakes, which have 10 s.
+    assert!(since.elapsed() < Duration::from_secs(8));
     for stream in &silent {
         assert!(ends(stream, PATIENCE), "each is closed");
     }
