@@ -79,6 +79,12 @@ pub(crate) fn epoch_file(key: &Path) -> PathBuf {
 fn load(file: &Path) -> Result<SecretKey, Failure> {
     let shown = file.display();
     let refuse = |why: String| Failure::usage(format!("cannot use key file {shown}: {why}"));
+    // Asked before it is opened: a pipe without a writer would be waited for.
+    if std::fs::metadata(file).is_ok_and(|meta| !meta.is_file()) {
+        return Err(refuse(
+            "it is not a file. name the file keygen wrote".to_owned(),
+        ));
+    }
     let opened = File::open(file).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => refuse(format!(
             "no such file. make one with tidings keygen {shown}"
@@ -88,11 +94,6 @@ fn load(file: &Path) -> Result<SecretKey, Failure> {
     let meta = opened
         .metadata()
         .map_err(|error| refuse(format!("{error}. see its owner and mode")))?;
-    if !meta.is_file() {
-        return Err(refuse(
-            "it is not a file. name the file keygen wrote".to_owned(),
-        ));
-    }
     #[cfg(unix)]
     {
         let mode = std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o777;

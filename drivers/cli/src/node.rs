@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use tidings::{ClientLimits, RealmId, StationLimits};
+use tidings::{ClientLimits, LinkError, RealmId, StationLimits};
 use tidings_tokio::{Node, StartError, TlsFault, WaitError};
 
 use crate::args::NodeArgs;
@@ -129,7 +129,16 @@ fn why_not(node: &Node) -> Option<String> {
     let reason = links.iter().find_map(|link| {
         let fault = link.dial_failure.and_then(TlsFault::from_text)?;
         (fault != TlsFault::Io).then_some(fault)
-    })?;
+    });
+    let Some(reason) = reason else {
+        let error = links.iter().find_map(|link| link.last_error)?;
+        return Some(match error {
+            LinkError::OwnLink => {
+                "the station there has this node's own key. give each a key of its own".to_owned()
+            }
+            other => format!("{other}. check the address"),
+        });
+    };
     let next = match reason {
         TlsFault::WrongStation => "compare the node id with the one it prints when it starts",
         TlsFault::NotTls => "write tcp:// if it listens so, on this host",

@@ -138,6 +138,19 @@ fn no_station_is_exit_3() {
     }
 }
 
+#[test]
+fn a_node_with_the_key_of_its_station_is_told_so() {
+    let key = key("own");
+    let key = key.to_str().unwrap();
+    let station = Station::start_at("tls://127.0.0.1:0", &["--key", key]);
+    let at = station.address.as_str();
+    let sub = ["sub", "demo/x", "--from", "open", "--key", key];
+    let output = run(&[&sub[..], &["--station", at, "--wait", "5s"]].concat());
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("this node's own key"), "{said}");
+}
+
 /// A fresh key file.
 fn key(name: &str) -> std::path::PathBuf {
     let file = folder(name).join("key");
@@ -207,6 +220,11 @@ fn bad_key_files_are_one_line() {
     );
     station(&write("binary", &[0xff; 40]), "not a tidings key");
     station(&folder("folder"), "not a file");
+    // Nobody writes into it: whoever opened it would wait for ever.
+    let pipe = folder("pipe").join("key");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo").success());
+    station(&pipe, "not a file");
     station(&folder("gone").join("key"), "tidings keygen");
 }
 
