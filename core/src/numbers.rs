@@ -3,9 +3,9 @@
 //! Decides: in which cell a number lies. Leaves to others: comparing keys, and the hashes. Believes: no clock. Bounded by: its groups; a
 //! larger or smaller index takes over one group at a time, so no call moves more than a few entries.
 //!
-//! A group is one cache line of fifteen cells and a count of those that found it full and went on to the next. A cell holds a
-//! number and as many bits of the hash as are left, so a miss costs one line and no look at a place, and removal needs neither tombstones nor
-//! shifting. Several indexes, or ways, of the same numbers share one storage, group by group.
+//! A group is one cache line of fifteen cells and a count of those that found it full and went on to the next. A cell holds a number and a tag, eight
+//! bits of the hash. The tags of a group lie side by side and are compared at once, so a miss costs one line and mostly no look at a place, and removal
+//! needs neither tombstones nor shifting. Several indexes, or ways, of the same numbers share one storage, group by group.
 
 #[cfg(feature = "alloc")]
 use crate::rng::Rng;
@@ -18,86 +18,113 @@ const CELLS: usize = 15;
 /// Entries per group at most, on average: one cell in five stays free.
 pub(crate) const LOAD: usize = 12;
 
+/// Numbers are below this.
+pub(crate) const MOST: usize = 1 << 24;
+
 /// One line of an index, empty by default. A dedup has two for each twelve slots.
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
 pub struct Group {
-    /// The cells, then which of them are taken, a bit each, and above these bits the number of entries that would be here but for want of a
-    /// free cell: one array, to be compared as a whole.
-    lanes: [u32; CELLS + 1],
+    /// Of each cell, 0 while it is free. The last is no cell's and stays 0.
+    tags: [u8; CELLS + 1],
+    numbers: [[u8; 3]; CELLS],
+    /// Entries that would be here but for want of a free cell: those of even tags, and those of odd ones. At its greatest a count stays what it is.
+    passed: [u8; 2],
 }
 
-/// One more in the count of those that went on. At its greatest it stays what it is.
-const PASSED: u32 = 1 << CELLS;
-const MOST_PASSED: u32 = u32::MAX - (PASSED - 1);
+/// Cells whose tags are compared in one word.
+const HALF: usize = 8;
+
+/// All but the highest bit of each byte.
+const LOW_BITS: u64 = u64::from_ne_bytes([0x7f; HALF]);
 
 impl Group {
     /// A group that holds nothing.
     pub const EMPTY: Self = Self {
-        lanes: [0; CELLS + 1],
+        tags: [0; CELLS + 1],
+        numbers: [[0; 3]; CELLS],
+        passed: [0; 2],
     };
 
-    /// Somebody found it full and went on.
+    /// Somebody with such a tag found it full and went on.
     #[inline]
-    fn was_passed(&self) -> bool {
-        self.lanes[CELLS] >= PASSED
+    fn was_passed(&self, tag: u8) -> bool {
+        self.passed[usize::from(tag % 2)] > 0
     }
 
     /// One more went on.
     #[inline]
-    fn pass(&mut self) {
-        if self.lanes[CELLS] < MOST_PASSED {
-            self.lanes[CELLS] += PASSED;
-        }
+    fn pass(&mut self, tag: u8) {
+        let passed = &mut self.passed[usize::from(tag % 2)];
+        *passed = passed.saturating_add(1);
     }
 
     /// One of those that went on is gone.
     #[inline]
-    fn unpass(&mut self) {
-        if (PASSED..MOST_PASSED).contains(&self.lanes[CELLS]) {
-            self.lanes[CELLS] -= PASSED;
+    fn unpass(&mut self, tag: u8) {
+        let passed = &mut self.passed[usize::from(tag % 2)];
+        if (1..u8::MAX).contains(passed) {
+            *passed -= 1;
         }
+    }
+
+    #[inline]
+    fn number(&self, cell: usize) -> u32 {
+        let [a, b, c] = self.numbers[cell];
+        u32::from_le_bytes([a, b, c, 0])
     }
 
     /// Fills the first free cell, if there is one.
     #[inline]
-    fn fill(&mut self, cell: u32) -> bool {
-        let lane = self.lanes[CELLS].trailing_ones() as usize;
-        let free = lane < CELLS;
-        if free {
-            self.lanes[lane] = cell;
-            self.lanes[CELLS] |= 1 << lane;
-        }
-        free
+    fn fill(&mut self, tag: u8, number: u32) -> bool {
+        let Some(cell) = self.find(0, |cell| (cell < CELLS).then_some(cell)) else {
+            return false;
+        };
+        let [a, b, c, _] = number.to_le_bytes();
+        self.tags[cell] = tag;
+        self.numbers[cell] = [a, b, c];
+        true
     }
 
+    /// Whether any cell may have this tag: mostly none has, and one comparison of them all says so.
     #[inline]
-    fn clear(&mut self, lane: usize) {
-        self.lanes[lane] = 0;
-        self.lanes[CELLS] &= !(1 << lane);
+    fn has_tagged(&self, tag: u8) -> bool {
+        let any = |any, held: &u8| any | (*held == tag);
+        self.tags.iter().fold(false, any)
     }
 
-    /// The cells that equal `cell` in the bits of `mask`, each as the bit above its number; the bit of the last word means nothing. All words are
-    /// compared and no bit is the lowest, because then four vectors of a plain x86-64 do it.
-    #[inline]
-    fn equal(&self, cell: u32, mask: u32) -> u32 {
-        let mut hits = 0;
-        for (lane, held) in self.lanes.iter().enumerate() {
-            hits |= if (held ^ cell) & mask == 0 {
-                2 << lane
-            } else {
-                0
-            };
+    /// What `known` makes of the first number under a tag that it knows.
+    #[inline(always)]
+    fn look<T>(&self, tag: u8, known: impl Fn(u32) -> Option<T>) -> Option<T> {
+        match self.has_tagged(tag) {
+            true => self.find(tag, |cell| known(self.number(cell))),
+            false => None,
         }
-        hits
+    }
+
+    /// What `known` makes of the first cell with a tag that it knows.
+    #[inline(always)]
+    fn find<T>(&self, tag: u8, known: impl Fn(usize) -> Option<T>) -> Option<T> {
+        let (halves, _) = self.tags.as_chunks();
+        for (half, tags) in halves.iter().enumerate() {
+            let mut cells = equal(tags, tag);
+            while cells != 0 {
+                let found = known(half * HALF + cells.trailing_zeros() as usize / 8);
+                if found.is_some() {
+                    return found;
+                }
+                cells &= cells - 1;
+            }
+        }
+        None
     }
 }
 
-/// The lowest cell among these bits.
+/// Where a tag is, the highest bit of a byte for each.
 #[inline]
-fn lowest(bits: u32) -> Option<usize> {
-    let lane = bits.trailing_zeros().wrapping_sub(1) as usize;
-    (lane < CELLS).then_some(lane)
+fn equal(tags: &[u8; HALF], tag: u8) -> u64 {
+    let differs = u64::from_le_bytes(*tags) ^ u64::from_ne_bytes([tag; HALF]);
+    !(((differs & LOW_BITS) + LOW_BITS) | differs | LOW_BITS)
 }
 
 /// Groups for as many slots of a dedup, both its indexes together.
@@ -112,15 +139,24 @@ pub(crate) struct Place {
     pub(crate) hash: u64,
 }
 
+impl Place {
+    /// What a cell keeps of its hash; [`home`] goes by the other end.
+    #[inline]
+    fn tag(self) -> u8 {
+        let tag = self.hash as u8;
+        tag + u8::from(tag == 0)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Index<I, const WAYS: usize> {
     groups: I,
     /// What was the index before, and how many of its groups have moved.
     old: Option<I>,
     moved: usize,
-    /// Bits of a cell that hold hash; the others hold the number plus one.
-    hash_bits: u32,
     max: usize,
+    /// So many slots it suits as it is.
+    suited: usize,
     /// Puts storage of another length in place and answers the old one, if the storage can change.
     replace: Option<fn(&mut I, usize) -> I>,
 }
@@ -137,79 +173,103 @@ impl<const WAYS: usize> Index<alloc::vec::Vec<Group>, WAYS> {
 }
 
 impl<I: AsRef<[Group]> + AsMut<[Group]>, const WAYS: usize> Index<I, WAYS> {
+    /// For at most `max` slots, [`MOST`] at most.
     pub(crate) fn new(groups: I, max: usize) -> Self {
-        let number_bits = usize::BITS - max.leading_zeros();
         Self {
             groups,
             old: None,
             moved: 0,
-            hash_bits: u32::MAX.checked_shl(number_bits).unwrap_or(0),
             max,
+            suited: usize::MAX,
             replace: None,
         }
     }
 
-    /// The first number under a hash that `is_it` accepts.
+    /// What `known` makes of the first number under a hash that it knows.
     #[inline(always)]
-    pub(crate) fn find(&self, place: Place, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+    pub(crate) fn find<T>(&self, place: Place, known: impl Fn(u32) -> Option<T>) -> Option<T> {
         let groups = self.side(place);
-        let mut at = home::<WAYS>(groups, place);
-        for _ in 0..groups.len() / WAYS {
-            let group = &groups[at];
-            let mut hits = group.equal(place.hash as u32, self.hash_bits);
-            while let Some(lane) = lowest(hits) {
-                if let Some(number) = self.number(group.lanes[lane])
-                    && is_it(number)
-                {
-                    return Some(number);
-                }
-                hits &= hits - 1;
-            }
-            if !group.was_passed() {
-                return None;
-            }
+        let at = home::<WAYS>(groups, place);
+        let (group, tag) = (groups.get(at)?, place.tag());
+        let found = group.look(tag, &known);
+        if found.is_some() {
+            return found;
+        }
+        match group.was_passed(tag) {
+            true => Self::find_behind(groups, at, tag, known),
+            false => None,
+        }
+    }
+
+    /// The same among those that found the group at `at` full.
+    #[inline(never)]
+    fn find_behind<T>(
+        groups: &[Group],
+        mut at: usize,
+        tag: u8,
+        known: impl Fn(u32) -> Option<T>,
+    ) -> Option<T> {
+        for _ in 1..groups.len() / WAYS {
             at = next::<WAYS>(groups, at);
+            let group = &groups[at];
+            let found = group.look(tag, &known);
+            if found.is_some() || !group.was_passed(tag) {
+                return found;
+            }
         }
         None
     }
 
     /// Something of the line where what has this hash is, or would be.
     #[inline]
-    pub(crate) fn peek(&self, place: Place) -> u32 {
+    pub(crate) fn peek(&self, place: Place) -> u8 {
         let groups = self.side(place);
         let group = groups.get(home::<WAYS>(groups, place));
-        group.map_or(0, |group| group.lanes[CELLS])
+        group.map_or(0, |group| group.passed[0])
     }
 
     /// Adds a number. The owner never adds more than the index was made for.
     pub(crate) fn insert(&mut self, place: Place, number: u32) {
-        let cell = (place.hash as u32 & self.hash_bits) | (number + 1);
-        put::<WAYS>(self.side_mut(place), place, cell);
+        put::<WAYS>(self.side_mut(place), place, number);
     }
 
     /// Takes a number out that is there.
     pub(crate) fn remove(&mut self, place: Place, number: u32) {
-        let hash_bits = self.hash_bits;
         let groups = self.side_mut(place);
         let mut at = home::<WAYS>(groups, place);
         for _ in 0..groups.len() / WAYS {
             let group = &mut groups[at];
-            if let Some(lane) = lowest(group.equal(number + 1, !hash_bits)) {
-                group.clear(lane);
+            let is_it = |cell| (group.number(cell) == number).then_some(cell);
+            if let Some(cell) = group.find(place.tag(), is_it) {
+                group.tags[cell] = 0;
                 return;
             }
-            group.unpass();
+            group.unpass(place.tag());
             at = next::<WAYS>(groups, at);
         }
     }
 
     /// Sees to it that the index suits `slots` slots, and moves one group if it is moving; answers whether there was anything to do. `hash` knows
     /// the hash of a number. Called with each insertion at least, so that a larger index has taken over long before it is full.
+    #[inline]
     pub(crate) fn adapt(&mut self, slots: usize, hash: impl Fn(usize, u32) -> u64) -> bool {
         if self.old.is_some() {
             self.move_group(hash);
             return true;
         }
+        if self.suited != slots {
+            self.suited = if self.replace_for(slots) {
+                usize::MAX
+            } else {
+                slots
+            };
+        }
+        self.suited != slots
+    }
+
+    /// Begins an index that suits `slots` slots, unless this one does.
+    #[inline(never)]
+    fn replace_for(&mut self, slots: usize) -> bool {
         let Some(replace) = self.replace else {
             return false;
         };
@@ -247,11 +307,6 @@ impl<I: AsRef<[Group]> + AsMut<[Group]>, const WAYS: usize> Index<I, WAYS> {
         size_of_val(self.groups.as_ref()) + size_of_val(old)
     }
 
-    #[inline]
-    fn number(&self, cell: u32) -> Option<u32> {
-        (cell & !self.hash_bits).checked_sub(1)
-    }
-
     /// The storage in which what has this hash is, or would be.
     #[inline]
     fn side(&self, place: Place) -> &[Group] {
@@ -277,12 +332,12 @@ impl<I: AsRef<[Group]> + AsMut<[Group]>, const WAYS: usize> Index<I, WAYS> {
             let first = self.moved * WAYS + which;
             let mut at = first;
             for _ in 0..old.len() / WAYS {
-                let passed = old[at].was_passed();
+                let passed = old[at].passed != [0; 2];
                 for cell in 0..CELLS {
-                    let held = old[at].lanes[cell];
-                    let Some(number) = (held & !self.hash_bits).checked_sub(1) else {
+                    if old[at].tags[cell] == 0 {
                         continue;
-                    };
+                    }
+                    let number = old[at].number(cell);
                     let place = Place {
                         which,
                         hash: hash(which, number),
@@ -290,13 +345,13 @@ impl<I: AsRef<[Group]> + AsMut<[Group]>, const WAYS: usize> Index<I, WAYS> {
                     if home::<WAYS>(old, place) != first {
                         continue;
                     }
-                    old[at].clear(cell);
+                    old[at].tags[cell] = 0;
                     let mut before = first;
                     while before != at {
-                        old[before].unpass();
+                        old[before].unpass(place.tag());
                         before = next::<WAYS>(old, before);
                     }
-                    put::<WAYS>(self.groups.as_mut(), place, held);
+                    put::<WAYS>(self.groups.as_mut(), place, number);
                 }
                 if !passed {
                     break;
@@ -337,8 +392,8 @@ pub struct Numbers {
 
 #[cfg(feature = "alloc")]
 impl Numbers {
-    /// For at most `max` numbers, each below `max`: a greater one, or one inserted twice or removed without being there, is a defect of the caller and
-    /// breaks what this answers. Nothing is allocated until the first.
+    /// For at most `max` numbers, 2^24 at most, each below `max`: a greater one, or one inserted twice or removed without being there, is a defect of the
+    /// caller and breaks what this answers. Nothing is allocated until the first.
     pub fn new(max: usize, rng: &mut Rng) -> Self {
         Self {
             index: Index::heap(max),
@@ -350,7 +405,8 @@ impl Numbers {
     /// The number under these 16 bytes that `is_it` accepts.
     #[inline]
     pub fn find(&self, key: [u64; 2], is_it: impl Fn(u32) -> bool) -> Option<u32> {
-        self.index.find(self.place(key), is_it)
+        let known = |number| is_it(number).then_some(number);
+        self.index.find(self.place(key), known)
     }
 
     /// Adds a number that is not there; `key_of` knows the keys of those that are.
@@ -405,8 +461,8 @@ const SMALLEST: usize = 48;
 /// Where a hash's first group lies; groups of the two indexes alternate.
 #[inline]
 fn home<const WAYS: usize>(groups: &[Group], place: Place) -> usize {
-    let group = (u128::from(place.hash) * (groups.len() / WAYS) as u128) >> 64;
-    group as usize * WAYS + place.which
+    let group = (u128::from(place.hash) * groups.len() as u128) >> 64;
+    group as usize / WAYS * WAYS + place.which
 }
 
 #[inline]
@@ -419,14 +475,14 @@ fn next<const WAYS: usize>(groups: &[Group], at: usize) -> usize {
 }
 
 #[inline]
-fn put<const WAYS: usize>(groups: &mut [Group], place: Place, cell: u32) {
+fn put<const WAYS: usize>(groups: &mut [Group], place: Place, number: u32) {
     let mut at = home::<WAYS>(groups, place);
     for _ in 0..groups.len() / WAYS {
         let group = &mut groups[at];
-        if group.fill(cell) {
+        if group.fill(place.tag(), number) {
             return;
         }
-        group.pass();
+        group.pass(place.tag());
         at = next::<WAYS>(groups, at);
     }
     unreachable!("an index has more cells than its owner has slots");
@@ -438,7 +494,7 @@ impl<I: AsRef<[Group]>, const WAYS: usize> Index<I, WAYS> {
     pub(crate) fn is_blank(&self) -> bool {
         let old = self.old.iter().flat_map(|old| old.as_ref());
         let mut groups = self.groups.as_ref().iter().chain(old);
-        groups.all(|group| group.lanes == [0; CELLS + 1])
+        groups.all(|group| group.tags == [0; CELLS + 1] && group.passed == [0; 2])
     }
 }
 

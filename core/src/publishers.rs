@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use crate::NodeId;
 use crate::code::ObjectFault;
 use crate::crypto::{Profile, PublicKey};
-use crate::numbers::Numbers;
+use crate::numbers::{MOST, Numbers};
 use crate::rng::Rng;
 use crate::table::TableKey;
 use crate::wire::{Object, Publication};
@@ -67,6 +67,7 @@ const SLACK: usize = 16;
 
 impl<P: Default> Publishers<P> {
     pub(crate) fn new(profile: Profile, capacity: usize, rng: &mut Rng) -> Self {
+        let capacity = capacity.min(MOST);
         Self {
             profile,
             index: Numbers::new(capacity, rng),

@@ -160,7 +160,7 @@ impl<K: TableKey + Copy, P: Default> Tags<K, P> {
         row.used = true;
         row.end = row.end.max(End {
             wall: until,
-            mono: now.mono.saturating_add(Duration::from_millis(left)),
+            mono: now.mono.saturating_add_millis(left),
         });
         tag_of(place, row.generation)
     }

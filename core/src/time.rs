@@ -33,6 +33,11 @@ impl Instant {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
 
+    /// This moment and so many milliseconds more, at most the end of time.
+    pub(crate) const fn saturating_add_millis(self, millis: u64) -> Self {
+        Self(self.0.saturating_add(millis.saturating_mul(1000)))
+    }
+
     /// This moment and `wait` more, at most the end of time.
     pub const fn saturating_add(self, wait: Duration) -> Self {
         let micros = wait.as_micros();
@@ -61,13 +66,10 @@ impl WallMs {
 
     /// `self − other` in milliseconds, with its sign; saturates at the ends of `i64`.
     pub const fn since(self, other: Self) -> i64 {
-        let difference = self.0 as i128 - other.0 as i128;
-        if difference > i64::MAX as i128 {
-            i64::MAX
-        } else if difference < i64::MIN as i128 {
-            i64::MIN
-        } else {
-            difference as i64
+        match self.0.checked_signed_diff(other.0) {
+            Some(difference) => difference,
+            None if self.0 > other.0 => i64::MAX,
+            None => i64::MIN,
         }
     }
 

@@ -21,18 +21,21 @@ use core::hint::black_box;
 
 pub use self::entry::{EntryRef, Full, NewEntry, SignatureKey};
 use self::hashes::{Hashes, prefix};
-use self::lists::{FREE_BACK, FREE_FRONT, HEADS, Lists, WAITING, grains};
+use self::lists::{FREE_BACK, FREE_FRONT, Lists, WAITING, grains};
 pub use self::shares::SHARES;
 use self::shares::Shares;
 use crate::id::PublicationHash;
 pub use crate::numbers::{Group, groups_for};
-use crate::numbers::{Index, LOAD, Place};
+use crate::numbers::{Index, LOAD, MOST, Place};
 use crate::rng::Rng;
 use crate::storage::Room;
 use crate::time::{Duration, Instant, Now, WallMs};
 
-/// Due entries looked at with each commit.
-const SWEPT_PER_COMMIT: usize = 4;
+/// With one commit of so many due entries are looked at, in one go.
+const SWEEP_EVERY: u32 = 4;
+
+/// How many these are: one that comes makes up for two that end.
+const SWEPT: usize = 2 * SWEEP_EVERY as usize;
 
 /// Due entries looked at before a publication is refused.
 const SWEPT_WHEN_FULL: usize = 256;
@@ -135,18 +138,20 @@ pub struct Dedup<S, I, C> {
     /// The latest time seen.
     mono: Instant,
     room_hand: usize,
+    /// Commits, counted round.
+    commits: u32,
     /// Above the mark of every slot that was given back.
     marks_used: u32,
 }
 
 #[cfg(feature = "alloc")]
 impl HeapDedup {
-    /// At most `capacity` entries, and `shares` counters, rounded down to a power of two ([`SHARES`] when nothing speaks for another number, at
+    /// At most `capacity` entries, 2^24 at most, and `shares` counters, rounded down to a power of two ([`SHARES`] when nothing speaks for another number, at
     /// most 65,536), of 4 bytes each; with none no publisher is held to its quarter. Nothing is allocated until the first entry, and then all
     /// counters are. Slots grow by a sixteenth, at most 4 MiB at a time; the index by a sixth, is cleared in one go (11 MiB for a million
     /// entries) and taken over group by group. Both are given back as entries end, the counters when the last one did.
     pub fn with_capacity(capacity: usize, shares: usize, rng: &mut Rng) -> Self {
-        let capacity = capacity.min(HEADS as usize);
+        let capacity = capacity.min(MOST);
         Self::build(
             alloc::vec::Vec::new(),
             Room::heap(capacity),
@@ -163,12 +168,12 @@ where
     I: AsRef<[Group]> + AsMut<[Group]>,
     C: AsRef<[u32]> + AsMut<[u32]>,
 {
-    /// As many entries as there are slots, if there are [`groups_for`] as many groups, else as many as the groups suit. `counts` are zeros, of
+    /// As many entries as there are slots, 2^24 at most, if there are [`groups_for`] as many groups, else as many as the groups suit. `counts` are zeros, of
     /// which a power of two is used, 65,536 at most: the more, the fewer publishers share one. With no counter at all no publisher is held to
     /// its quarter.
     pub fn new(slots: S, groups: I, counts: C, rng: &mut Rng) -> Self {
         let suited = groups.as_ref().len() / 2 * LOAD;
-        let room = Room::fixed(slots.as_ref().len().min(suited).min(HEADS as usize));
+        let room = Room::fixed(slots.as_ref().len().min(suited).min(MOST));
         let index = Index::new(groups, room.max);
         Self::build(slots, room, index, Shares::new(counts), rng)
     }
@@ -192,6 +197,7 @@ where
             grain: 0,
             mono: Instant::ORIGIN,
             room_hand: 0,
+            commits: 0,
             marks_used: 0,
         }
     }
@@ -243,11 +249,15 @@ where
     fn add(&mut self, now: Now, new: NewEntry<'_>, hashes: [u64; 2]) -> Result<EntryRef, Full> {
         let id = prefix(new.id);
         debug_assert!(self.find(BY_ID, id).is_none(), "it was looked up");
-        // More when lists are overdue, so that a table that slept has caught up long before its horizon comes near.
-        let overdue = grains(now.mono)
-            .saturating_sub(self.grain)
-            .min(WAITING as u64);
-        self.end_due(now, SWEPT_PER_COMMIT + overdue as usize * 2);
+        self.mono = self.mono.max(now.mono);
+        self.commits = self.commits.wrapping_add(1);
+        if self.commits.is_multiple_of(SWEEP_EVERY) {
+            // More when lists are overdue, so that a table that slept has caught up long before its horizon comes near.
+            let overdue = grains(now.mono)
+                .saturating_sub(self.grain)
+                .min(WAITING as u64 - 2);
+            self.end_due(now, SWEPT + overdue as usize * 2);
+        }
         if self.len == self.room.max {
             self.end_due(now, SWEPT_WHEN_FULL);
         }
@@ -295,7 +305,7 @@ where
         known
     }
 
-    /// Lets entries go whose life is over, looking at `budget` due ones at most; answers how many went. Every commit does a little of this by
+    /// Lets entries go whose life is over, looking at `budget` due ones at most; answers how many went. Every fourth commit does a little of this by
     /// itself: call it from a timer, every few seconds, so that memory is given back when nothing comes any more.
     pub fn sweep(&mut self, now: Now, budget: usize) -> usize {
         let gone = self.end_due(now, budget);
@@ -441,9 +451,10 @@ where
     #[inline(always)]
     fn lookup(&self, which: usize, hash: u64, key: [u64; 2]) -> Option<(u32, &Slot)> {
         let slots = self.slots.as_ref();
-        let is_it = |index: u32| slots[index as usize].keys[which] == key;
-        let index = self.index.find(Place { which, hash }, is_it)?;
-        Some((index, slots.get(index as usize)?))
+        self.index.find(Place { which, hash }, move |index| {
+            let slot = slots.get(index as usize)?;
+            (slot.keys[which] == key).then_some((index, slot))
+        })
     }
 
     /// Reads where these keys are, or will be, in the indexes, and answers their hashes. Nothing waits for what is read, so that a line is on its way from memory while the
@@ -488,11 +499,7 @@ where
     fn wait(&mut self, index: u32, wall: WallMs) {
         let until = self.slots.as_ref()[index as usize].until;
         let left = until.as_millis().saturating_sub(wall.as_millis());
-        let over = self
-            .mono
-            .as_micros()
-            .saturating_add(left.saturating_mul(1000));
-        let over = Instant::from_micros(over);
+        let over = self.mono.saturating_add_millis(left);
         // The first grain that begins after the life is over; what is beyond the horizon is looked at again there.
         let grain = grains(over).saturating_add(1);
         let last = self.grain.saturating_add(WAITING as u64 - 1);

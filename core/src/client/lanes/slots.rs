@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use super::{LaneKey, LaneSlot, Work, lane_prefix};
 use crate::arena::Arena;
 use crate::client::LaneId;
-use crate::numbers::Numbers;
+use crate::numbers::{MOST, Numbers};
 use crate::rng::Rng;
 use crate::table::TableKey;
 
@@ -23,6 +23,7 @@ pub(in crate::client) struct Lanes {
 
 impl Lanes {
     pub(in crate::client) fn new(capacity: usize, rng: &mut Rng) -> Self {
+        let capacity = capacity.min(MOST);
         Self {
             slots: Arena::default(),
             index: Numbers::new(capacity, rng),

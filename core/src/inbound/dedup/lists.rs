@@ -18,7 +18,7 @@ pub(super) const FREE_BACK: usize = WAITING + 1;
 const ALL_LISTS: usize = WAITING + 2;
 
 /// From here on the neighbour before a slot says which list it is the first of.
-pub(super) const HEADS: u32 = NONE - ALL_LISTS as u32;
+const HEADS: u32 = NONE - ALL_LISTS as u32;
 
 /// Which neighbour.
 const BEFORE: usize = 0;
