@@ -122,10 +122,9 @@ impl Client {
             None => self.matching(&delivery.realm(), delivery.topic(), readers),
         };
         let publisher = delivery.publisher();
-        readers.retain(|id| {
-            let found = self.subscriptions.get(*id);
-            found.is_some_and(|found| found.admits(&publisher))
-        });
+        if !self.all_admit(&publisher, readers) {
+            readers.retain(|id| self.all_admit(&publisher, &[*id]));
+        }
         topic
     }
 

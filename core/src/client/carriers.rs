@@ -245,6 +245,12 @@ impl Client {
         }
     }
 
+    /// Whether a link carries a wire subscription of which nothing is replayed.
+    pub(super) fn reads_live(&self, id: WireId, link: LinkId) -> bool {
+        let wire = self.wires.get(id);
+        wire.is_some_and(|wire| wire.carries(link) && !wire.continuity.is_replaying())
+    }
+
     #[cold]
     fn replay_moved(&mut self, now: Now, id: WireId, moved: Moved) {
         let Some(wire) = self.wires.get(id) else {

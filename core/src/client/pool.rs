@@ -9,6 +9,7 @@ use core::time::Duration;
 
 use bytes::{Buf, BytesMut};
 
+use super::receive::Reading;
 use super::redial::Redial;
 use super::timers::Timer;
 use super::{Client, WireId};
@@ -21,7 +22,7 @@ use crate::rng::Rng;
 use crate::side::{Next, Side};
 use crate::time::{Instant, Now};
 use crate::wire::{
-    Frame, MAX_HEAD, Object, PREFIX, Phase, Role, Split, next_frame, plain_event, publish_head,
+    Frame, MAX_HEAD, Object, PREFIX, Phase, Role, plain_event, publish_head, whole_frame,
 };
 use crate::{LinkId, NodeId, Ticket};
 
@@ -347,6 +348,7 @@ impl Client {
 
     /// Takes the events at the front of what was read, and answers their bytes. One that follows another finds its link as that one left it, and
     /// mostly comes under the same subscription.
+    #[inline(never)]
     fn take_events(
         &mut self,
         now: Now,
@@ -354,21 +356,17 @@ impl Client {
         cap: u32,
         input: &[u8],
     ) -> Result<usize, LinkError> {
-        let (mut left, mut wire) = (input, None);
-        while let Ok(Split::Frame { body, taken }) = next_frame(left, cap)
+        let (mut left, mut reading) = (input, Reading::of(link));
+        while let Some((body, behind)) = whole_frame(left, cap)
             && let Some((event, object)) = plain_event(body)
         {
-            wire = match wire {
-                Some((id, wire)) if id == event.id => Some((id, wire)),
-                _ => self.wire_of(link, event.id)?.map(|wire| (event.id, wire)),
-            };
-            let wire = wire.map(|(_, wire)| wire);
-            self.handle_event(now, link, wire, &event, Ok(object));
-            left = left.get(taken..).unwrap_or_default();
+            self.handle_event(now, &mut reading, &event, Ok(object))?;
+            left = behind;
             if self.pausing > 0 {
                 break;
             }
         }
+        self.move_on(now, &mut reading);
         Ok(input.len() - left.len())
     }
 
@@ -398,8 +396,9 @@ impl Client {
         match *frame {
             Frame::Event(event) => {
                 let object = Object::parse(event.publication);
-                let wire = self.wire_of(link, event.id)?;
-                self.handle_event(now, link, wire, &event, object);
+                let mut reading = Reading::of(link);
+                self.handle_event(now, &mut reading, &event, object)?;
+                self.move_on(now, &mut reading);
             }
             Frame::Goodbye(goodbye) => self.end_link(now, link, goodbye.reason, None),
             Frame::Ping(nonce) => {

@@ -13,11 +13,12 @@ use super::lanes::LaneKey;
 use super::{Client, LaneId, TopicId, Verification, WireId};
 use crate::code::ObjectFault;
 use crate::delivery::Delivery;
+use crate::error::LinkError;
 use crate::inbound::dedup::SignatureKey;
 use crate::tags;
 use crate::time::{Now, WallMs};
 use crate::wire::{Event, Object, Publication, SKEW_MS, Via};
-use crate::{LinkId, PublicationHash, SubscriptionId};
+use crate::{LinkId, NodeId, PublicationHash, SubscriptionId};
 
 /// How a publication came.
 #[derive(Clone, Copy, Debug)]
@@ -80,43 +81,92 @@ pub(super) struct Arrived {
     pub(super) hint: Option<Hint>,
 }
 
+/// A link whose events are taken, and what one of them leaves to the next.
+#[derive(Debug)]
+pub(super) struct Reading {
+    link: LinkId,
+    /// Under which number the last one came; none has 0.
+    id: u64,
+    /// The subscription that is.
+    wire: Option<WireId>,
+    /// It carries that one and no replay, so that copies say nothing but how far it is.
+    live: bool,
+    /// How far that is: told before anything that is no copy.
+    to: u64,
+}
+
+impl Reading {
+    pub(super) fn of(link: LinkId) -> Self {
+        Self {
+            link,
+            id: 0,
+            wire: None,
+            live: false,
+            to: 0,
+        }
+    }
+}
+
 impl Client {
-    /// An event came under this subscription, or under one that ended meanwhile.
+    /// An event came. When its link is read no further, [`move_on`](Self::move_on) comes next.
     #[inline(always)]
     pub(super) fn handle_event(
         &mut self,
         now: Now,
-        link: LinkId,
-        wire: Option<WireId>,
+        reading: &mut Reading,
         event: &Event<'_>,
         object: Result<Object<'_>, ObjectFault>,
-    ) {
-        // A position is moved by its own reader only, by duplicates and refusals as well.
-        let moved = wire.and_then(|wire| Some((wire, self.moved(now, wire, link, event.offset)?)));
-        let received = match (moved, object) {
-            (Some((wire, replayed)), Ok(object)) => {
-                let from = From {
-                    via: event.via,
-                    wire,
-                    replayed,
-                };
-                self.receive(now, object, from)
-            }
-            // Not asked for any more, or not accepted yet: nothing is promised before that.
-            (None, _) => Err(ObjectFault::Unmatched),
-            (_, Err(fault)) => Err(fault),
-        };
-        if let Err(fault) = received {
+    ) -> Result<(), LinkError> {
+        if reading.id != event.id {
+            self.move_on(now, reading);
+            *reading = self.reading(reading.link, event.id)?;
+        }
+        if let Err(fault) = self.receive(now, reading, event, object) {
             self.faults.add(fault);
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn reading(&self, link: LinkId, id: u64) -> Result<Reading, LinkError> {
+        let wire = self.wire_of(link, id)?;
+        Ok(Reading {
+            id,
+            wire,
+            live: wire.is_some_and(|wire| self.reads_live(wire, link)),
+            ..Reading::of(link)
+        })
+    }
+
+    /// What copies said of their reader's position is told.
+    pub(super) fn move_on(&mut self, now: Now, reading: &mut Reading) {
+        let to = core::mem::take(&mut reading.to);
+        if to > 0
+            && let Some(wire) = reading.wire
+        {
+            self.moved(now, wire, reading.link, to);
         }
     }
 
     /// A copy of what is known needs no other look: its signature gives it away, or its hash.
     #[inline(always)]
-    fn receive(&mut self, now: Now, object: Object<'_>, from: From) -> Result<(), ObjectFault> {
-        let (key, signature) = object.key_and_signature()?;
+    fn receive(
+        &mut self,
+        now: Now,
+        reading: &mut Reading,
+        event: &Event<'_>,
+        object: Result<Object<'_>, ObjectFault>,
+    ) -> Result<(), ObjectFault> {
+        // A position is moved by its own reader only, by duplicates and refusals as well.
+        reading.to = reading.to.max(event.offset);
+        let moved = match reading.live {
+            true => None,
+            false => Some(self.event_from(now, reading, event)?),
+        };
+        let object = object?;
+        let (key, signed) = object.key_and_signature()?;
         // By the key as carried, which has one id and stands before `tbs`.
-        let signature = self.dedup.signature_key(key, signature);
+        let signature = self.dedup.signature_key(key, signed);
         let mut known = self.dedup.until_by_signature(signature);
         if let Some(fault) = known.and_then(|until| self.copy(now, until)) {
             return Err(fault);
@@ -125,7 +175,35 @@ impl Client {
         if self.wanted {
             hash = Some(self.hashed(now, object.tbs, &mut known)?);
         }
+        let from = match moved {
+            Some(from) => from,
+            None => self.event_from(now, reading, event)?,
+        };
+        // Put together again, so that it is not in memory for copies.
+        let object = Object {
+            key,
+            signature: signed,
+            ..object
+        };
         self.receive_new(now, object, from, signature, known, hash)
+    }
+
+    /// How an event came. Its reader's position moves, and has moved with what came before it.
+    fn event_from(
+        &mut self,
+        now: Now,
+        reading: &mut Reading,
+        event: &Event<'_>,
+    ) -> Result<From, ObjectFault> {
+        // Under a subscription that ended meanwhile, or not accepted yet: nothing is promised before that.
+        let wire = reading.wire.ok_or(ObjectFault::Unmatched)?;
+        let to = core::mem::take(&mut reading.to);
+        let replayed = self.moved(now, wire, reading.link, to);
+        Ok(From {
+            via: event.via,
+            wire,
+            replayed: replayed.ok_or(ObjectFault::Unmatched)?,
+        })
     }
 
     /// One that is not known, or whose life has to be judged again. `hash`: if it was made.
@@ -286,6 +364,9 @@ impl Client {
 
     /// Leaves the subscriptions whose sources do not refuse the publisher.
     fn keep_admitting(&mut self, publication: &Publication<'_>, readers: &mut Vec<SubscriptionId>) {
+        if self.all_admit(&publication.publisher, readers) {
+            return;
+        }
         readers.retain(|id| {
             let Some(found) = self.subscriptions.get_mut(*id) else {
                 return false;
@@ -294,6 +375,14 @@ impl Client {
             found.source_refused += u64::from(!admits);
             admits
         });
+    }
+
+    /// Whether no source refuses a publisher, as mostly none does.
+    pub(super) fn all_admit(&self, publisher: &NodeId, readers: &[SubscriptionId]) -> bool {
+        readers.iter().all(|id| {
+            let found = self.subscriptions.get(*id);
+            found.is_some_and(|found| found.admits(publisher))
+        })
     }
 
     /// Whether every lane that would take it has told what became of its place.

@@ -87,6 +87,17 @@ pub fn next_frame(buffered: &[u8], cap: u32) -> Result<Split<'_>, FrameFault> {
     })
 }
 
+/// The body of the frame at the front of `buffered`, and what is behind it, if it is whole and allowed.
+#[cfg(feature = "alloc")]
+#[inline(always)]
+pub(crate) fn whole_frame(buffered: &[u8], cap: u32) -> Option<(&[u8], &[u8])> {
+    let (prefix, after) = buffered.split_first_chunk::<PREFIX>()?;
+    let length = u32::from_be_bytes(*prefix);
+    after
+        .split_at_checked(length as usize)
+        .filter(|_| length <= cap)
+}
+
 /// Leaves room for a length at the end of `out`; what is appended after is the body. Hand the mark to [`end_frame`].
 #[cfg(feature = "alloc")]
 #[must_use]

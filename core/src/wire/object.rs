@@ -49,21 +49,29 @@ impl<'a> Object<'a> {
         object.ok_or(ObjectFault::Malformed)
     }
 
+    /// How one begins whose key has the size it must have.
+    pub(crate) const FRONT: &'static [u8] = b"\xa3\x63key\x58\x20";
+
+    /// The least bytes of one with a key and a signature of the sizes there are.
+    pub(crate) const SHORTEST: usize = Self::FRONT.len() + 32 + 4 + 1 + 12 + 64;
+
     /// With a key and a signature of the sizes there are: all but `tbs` has its place.
+    fn usual(bytes: &'a [u8]) -> Option<Self> {
+        Self::behind_front(bytes, bytes.strip_prefix(Self::FRONT)?)
+    }
+
+    /// [`usual`](Self::usual), from the key on.
     #[inline(always)]
-    pub(crate) fn usual(bytes: &'a [u8]) -> Option<Self> {
-        let (front, after) = bytes.split_first_chunk::<{ 7 + 32 + 4 }>()?;
-        let (before, back) = after.split_last_chunk::<{ 12 + 64 }>()?;
-        let mut r = Strict::new(before);
-        let tbs = r.bytes()?;
-        let usual = front.starts_with(b"\xa3\x63key\x58\x20")
-            && front.ends_with(b"\x63tbs")
-            && back.starts_with(b"\x69signature\x58\x40")
-            && r.rest().is_empty();
-        usual.then_some(Self {
+    pub(crate) fn behind_front(bytes: &'a [u8], key_on: &'a [u8]) -> Option<Self> {
+        let (front, after) = key_on.split_first_chunk::<{ 32 + 4 }>()?;
+        let (tbs, back) = after.split_last_chunk::<{ 12 + 64 }>()?;
+        if !front.ends_with(b"\x63tbs") || !back.starts_with(b"\x69signature\x58\x40") {
+            return None;
+        }
+        Some(Self {
             bytes,
-            key: &front[7..39],
-            tbs,
+            key: &front[..32],
+            tbs: Strict::only_bytes(tbs)?,
             signature: &back[12..],
         })
     }

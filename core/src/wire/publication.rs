@@ -183,12 +183,13 @@ pub(crate) fn freshness(
     expires_at: WallMs,
     wall: WallMs,
 ) -> Result<(), (ObjectFault, u64)> {
-    let early = published_at.since(wall.saturating_add(SKEW_MS));
-    if early > 0 {
+    let latest = wall.saturating_add(SKEW_MS);
+    if published_at > latest {
+        let early = published_at.since(latest);
         return Err((ObjectFault::NotYetValid, early.unsigned_abs()));
     }
-    let late = wall.since(expires_at);
-    if late > 0 {
+    if wall > expires_at {
+        let late = wall.since(expires_at);
         return Err((ObjectFault::Expired, late.unsigned_abs()));
     }
     Ok(())

@@ -89,6 +89,22 @@ fn a_duplicate_in_a_replay_moves_the_position_and_is_not_delivered() {
 }
 
 #[test]
+fn copies_that_come_live_move_the_position_of_their_reader() {
+    let mut world = World::new(2);
+    let stream = world.subscribed();
+    for seq in 1..=3 {
+        world.event(0, seq);
+    }
+    for seq in 1..=3 {
+        world.event_at(1, seq + 6, seq);
+    }
+    assert_eq!(world.words(stream), ["1", "2", "3"]);
+    world.down(1, CloseReason::Io);
+    world.up(1);
+    assert_eq!(world.resumes_from(1).map(|from| from.offset), Some(9));
+}
+
+#[test]
 fn a_position_is_kept_for_each_station_and_each_filter() {
     let mut world = World::new(2);
     let _first = world.subscribed();

@@ -46,34 +46,41 @@ impl<'a> Strict<'a> {
         if first >> 5 != kind {
             return None;
         }
-        let (argument, shortest, after) = match first & 0x1f {
-            info @ 0..24 => (u64::from(info), 0, after),
+        let shortest = |argument: u64, least| (argument >= least).then_some(argument);
+        let (argument, after) = match first & 0x1f {
+            info @ 0..24 => (u64::from(info), after),
             24 => {
                 let (&byte, after) = after.split_first()?;
-                (u64::from(byte), 24, after)
+                (shortest(byte.into(), 24)?, after)
             }
             25 => {
                 let (wide, after) = after.split_first_chunk()?;
-                (u64::from(u16::from_be_bytes(*wide)), 1 << 8, after)
+                (shortest(u16::from_be_bytes(*wide).into(), 1 << 8)?, after)
             }
             26 => {
                 let (wide, after) = after.split_first_chunk()?;
-                (u64::from(u32::from_be_bytes(*wide)), 1 << 16, after)
+                (shortest(u32::from_be_bytes(*wide).into(), 1 << 16)?, after)
             }
             27 => {
                 let (wide, after) = after.split_first_chunk()?;
-                (u64::from_be_bytes(*wide), 1 << 32, after)
+                (shortest(u64::from_be_bytes(*wide), 1 << 32)?, after)
             }
             _ => return None,
         };
         self.rest = after;
-        (argument >= shortest).then_some(argument)
+        Some(argument)
     }
 
     #[inline]
     pub(crate) fn unsigned(&mut self) -> Option<u64> {
         self.head(UNSIGNED)
             .filter(|value| *value <= i64::MAX as u64)
+    }
+
+    /// One below `limit`, which is 2^63 at most.
+    #[inline]
+    pub(crate) fn number(&mut self, limit: u64) -> Option<u64> {
+        self.head(UNSIGNED).filter(|value| *value < limit)
     }
 
     /// So many entries follow.
@@ -93,6 +100,21 @@ impl<'a> Strict<'a> {
     pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
         let len = self.head(BYTES)?;
         self.take(len)
+    }
+
+    /// What is in the byte string that is all of `encoded`.
+    #[inline]
+    pub(crate) fn only_bytes(encoded: &'a [u8]) -> Option<&'a [u8]> {
+        // Most have a length of two bytes, and that is known.
+        if encoded.len() >= 3 + (1 << 8)
+            && let [0x59, high, low, string @ ..] = encoded
+            && string.len() == usize::from(u16::from_be_bytes([*high, *low]))
+        {
+            return Some(string);
+        }
+        let mut r = Self::new(encoded);
+        let string = r.bytes()?;
+        r.rest.is_empty().then_some(string)
     }
 
     #[inline]

@@ -72,20 +72,28 @@ impl<'a> Frame<'a> {
 #[inline(always)]
 pub(crate) fn plain_event(body: &[u8]) -> Option<(Event<'_>, Object<'_>)> {
     let mut r = Strict::new(body);
-    let id = r.after(b"\xa6\x62id")?.unsigned()?;
-    let via = if r.passes(b"\x63via\x66direct") {
+    let id = r.after(b"\xa6\x62id")?.number(NUMBER_LIMIT)?;
+    let via = if r.passes(b"\x63via\x66direct\x66offset") {
         Via::Direct
     } else {
-        r.passes(b"\x63via\x64mesh").then_some(Via::Mesh)?
+        r.passes(b"\x63via\x64mesh\x66offset")
+            .then_some(Via::Mesh)?
     };
-    let offset = r.after(b"\x66offset")?.unsigned()?;
-    if !(1..NUMBER_LIMIT).contains(&id) || offset >= NUMBER_LIMIT {
+    let offset = r.number(NUMBER_LIMIT)?;
+    const FRONT: &[u8] = b"\x67version\x01\x6aframe_type\x65event\x6bpublication";
+    const BOTH: [u8; FRONT.len() + Object::FRONT.len()] = joined(FRONT, Object::FRONT);
+    // Known to be there at once, what follows need not be looked for.
+    if r.rest().len() < FRONT.len() + Object::SHORTEST {
         return None;
     }
+    let object = r.rest().get(FRONT.len()..)?;
     // In two parts: one that is longer would be compared by a call.
-    r.after(b"\x67version\x01\x6aframe_type")?;
-    r.after(b"\x65event\x6bpublication")?;
-    let object = Object::usual(r.rest())?;
+    let (long, short) = BOTH.split_at(32);
+    let key_on = r.after(long)?.after(short)?.rest();
+    let object = Object::behind_front(object, key_on)?;
+    if id == 0 {
+        return None;
+    }
     let event = Event {
         id,
         via,
@@ -93,6 +101,15 @@ pub(crate) fn plain_event(body: &[u8]) -> Option<(Event<'_>, Object<'_>)> {
         publication: object.bytes,
     };
     Some((event, object))
+}
+
+/// One constant behind the other.
+const fn joined<const N: usize>(one: &[u8], other: &[u8]) -> [u8; N] {
+    let mut both = [0; N];
+    let (first, second) = both.split_at_mut(one.len());
+    first.copy_from_slice(one);
+    second.copy_from_slice(other);
+    both
 }
 
 fn established<'a>(frame_type: &'a str, entries: Entries<'a>) -> Result<Frame<'a>, LinkError> {
