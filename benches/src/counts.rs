@@ -140,7 +140,7 @@ fn reading(mut reader: Reader, objects: &[Vec<u8>], second: u64, pace: u64) -> W
             reader.read(after(second + at as u64 * pace), read);
         }
         assert_eq!(reader.taken.facts, facts + all);
-        std::mem::forget(reader);
+        std::mem::forget((reader, reads));
     })
 }
 

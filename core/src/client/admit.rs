@@ -231,12 +231,15 @@ impl Client {
         if found.pauses && found.is_full() {
             return None;
         }
+        let commits = found.commits.is_some();
         let id = self.lanes.find_near(key, near)?;
         if !self.lanes.get_mut(id)?.follow(now.mono, offer) {
             return None;
         }
         self.push(key.subscription, Item::Fact(delivery.clone()));
-        self.mark_now_and_then(key.subscription);
+        if commits {
+            self.mark_now_and_then(key.subscription);
+        }
         Some(id)
     }
 

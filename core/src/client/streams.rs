@@ -214,14 +214,14 @@ impl Client {
         let found = self.subscriptions.get_mut(subscription)?;
         let before = found.stream.bytes();
         let place = found.stream.places().start;
-        let next = found.stream.poll();
+        let mut next = found.stream.poll()?;
         self.held_bytes -= before - found.stream.bytes();
-        let item = match next? {
-            Next::Item(Item::Fact(mut delivery)) => {
-                delivery.place = place;
-                found.handed = Some(place);
-                Item::Fact(delivery)
-            }
+        if let Next::Item(Item::Fact(delivery)) = &mut next {
+            delivery.place = place;
+            found.handed = Some(place);
+        }
+        let (waiting, commits) = (!found.waiting.is_empty(), found.commits.is_some());
+        let item = match next {
             Next::Item(item) => item,
             Next::Lagged(lagged) => {
                 // What it swallowed may have had no time of its own.
@@ -242,8 +242,12 @@ impl Client {
                 return Some(Item::Notice(Box::new(Notice::Ended { reason })));
             }
         };
-        self.refill(subscription);
-        self.mark_when_drained(subscription);
+        if waiting {
+            self.refill(subscription);
+        }
+        if commits {
+            self.mark_when_drained(subscription);
+        }
         Some(item)
     }
 

@@ -85,12 +85,15 @@ impl Client {
 
     /// Keeps the sweep armed while there is something that can expire.
     pub(super) fn arm_sweep(&mut self, now: Now) {
+        if self.sweeping {
+            return;
+        }
         let nothing = self.dedup.is_empty()
             && self.lanes.len() == 0
             && self.resting.is_empty()
             && self.tags.is_empty()
             && self.publishers.is_empty();
-        if self.sweeping || nothing {
+        if nothing {
             return;
         }
         self.sweeping = true;
