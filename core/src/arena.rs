@@ -123,11 +123,11 @@ impl<H: Handle, T> Arena<H, T> {
 
     pub(crate) fn get(&self, handle: H) -> Option<&T> {
         let (index, generation) = handle.parts();
-        self.slots
-            .get(index as usize)
-            .filter(|slot| slot.generation == generation)?
-            .value
-            .as_ref()
+        let slot = self.slots.get(index as usize)?;
+        if slot.generation != generation {
+            return None;
+        }
+        slot.value.as_ref()
     }
 
     /// What is in a slot, whatever its generation.
@@ -150,11 +150,11 @@ impl<H: Handle, T> Arena<H, T> {
 
     pub(crate) fn get_mut(&mut self, handle: H) -> Option<&mut T> {
         let (index, generation) = handle.parts();
-        self.slots
-            .get_mut(index as usize)
-            .filter(|slot| slot.generation == generation)?
-            .value
-            .as_mut()
+        let slot = self.slots.get_mut(index as usize)?;
+        if slot.generation != generation {
+            return None;
+        }
+        slot.value.as_mut()
     }
 
     #[inline]
