@@ -227,6 +227,8 @@ impl StationLimits {
             (1, self.ring_bytes.saturating_add(self.ones_bytes())),
             (1, self.read_bytes),
             (self.links, 64),
+            // Frames that several links are handed.
+            (4, 20 * 1024),
             // Filters that outlive their last holder.
             (self.topics, 2 * TOPIC + 512),
             (self.dedup_entries, 160),

@@ -1,7 +1,7 @@
 //! The I/O-free half of a driver: what every driver does between its socket and a machine.
 //!
 //! Decides: how much is gathered into one write. Leaves to others: sockets, clocks, tasks. Believes: the `Now` it is handed. Bounded
-//! by: 64 frames or 64 KiB gathered per write (a longer frame goes alone), one read buffer that grows to one frame.
+//! by: 64 pieces or 64 KiB gathered per write, as far as the last piece goes, one read buffer that grows to one frame.
 //!
 //! A driver owns one [`LinkIo`] per link and runs this loop for it, in any order and on any executor:
 //!

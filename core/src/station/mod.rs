@@ -21,6 +21,7 @@ mod resume;
 mod room;
 mod round;
 mod status;
+mod stretch;
 mod timers;
 mod topics;
 
@@ -36,6 +37,7 @@ use self::reads::{LongFrame, Reads};
 use self::registry::Realm;
 use self::round::Round;
 pub use self::status::{RingWarning, StationLink, StationStatus};
+use self::stretch::Stretches;
 use self::timers::Timer;
 use self::topics::Topics;
 use crate::action::{Action, LinkEvent, Ready};
@@ -121,6 +123,7 @@ pub struct Station {
     publishers: Publishers<()>,
     timers: BTreeSet<(Instant, Timer)>,
     actions: VecDeque<Task>,
+    stretches: Stretches,
     /// Of the anycasts that wait at all links.
     ones_bytes: usize,
     /// Interests nobody holds that linger, in all realms.
@@ -160,6 +163,7 @@ impl Station {
             publishers: Publishers::new(profile, limits.publishers, &mut rng),
             timers: BTreeSet::new(),
             actions: VecDeque::new(),
+            stretches: Stretches::default(),
             ones_bytes: 0,
             idle_interests: 0,
             own: BTreeMap::new(),

@@ -1,37 +1,37 @@
 //! What a station writes to a link.
 //!
 //! Decides: nothing; answers go first, then anycast, then the link's subscriptions in turn, each in its own order. Leaves to others: gathering frames
-//! into writes (the driver). Believes: ages count from the last input's time. Bounded by: one frame per call, or all queued
-//! answers at once; an event's body is shared by every link that gets it, and copied where that is cheaper.
+//! into writes (the driver). Believes: ages count from the last input's time. Bounded by: all queued answers at once, or one frame per call and
+//! as many more as there is room for in what it is handed, 16 KiB at most. What is the same for every link is encoded once, and copied where that
+//! is cheaper than sharing it.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use bytes::Bytes;
-
 use super::reader::{Reader, Readers};
 use super::registry::Realm;
 use super::status::Counts;
+use super::stretch::{Out, Stretches, Takes};
 use super::topics::{self, Loss, Topics};
 use super::{ReaderId, Station, StationSide, Task, TopicId};
-use crate::action::{COPIED_BODY, Transmit};
+use crate::action::Transmit;
 use crate::time::Now;
-use crate::wire::{Frame, Progress, Skipped, Via, event_head, event_start};
+use crate::wire::{Frame, Progress, Skipped, Via, event_head};
 use crate::{LinkId, RealmId};
 
 impl Station {
-    /// The next bytes for a link, appended to `out`; `None` when there is nothing to send now.
+    /// The next bytes for a link, appended to `out`; `None` when there is nothing to send now. More than one frame as far as `out` has room without
+    /// growing.
     pub fn poll_transmit(&mut self, link: LinkId, out: &mut Vec<u8>) -> Option<Transmit> {
-        let before = out.len();
         let side = self.links.get_mut(link)?;
-        let mut body = None;
+        let mut out = Out::new(out);
         // What goes first was counted when it was queued.
-        if !side.base.take_first(out) {
-            body = if let Some((id, object)) = side.ones.pop_front() {
+        if !side.base.take_first(out.bytes) {
+            if let Some((id, object)) = side.ones.pop_front() {
                 self.ones_bytes -= object.len();
                 self.counts.events += 1;
-                event_head(out, id, Via::Direct, 0, object.len());
-                Some(object)
+                event_head(out.bytes, id, Via::Direct, 0, object.len());
+                out.lent = Some(object);
             } else {
                 let mut shelf = Shelf {
                     now: self.now,
@@ -39,23 +39,23 @@ impl Station {
                     topics: &mut self.topics,
                     realms: &self.realms,
                     counts: &mut self.counts,
+                    stretches: &mut self.stretches,
                 };
-                let Some(body) = shelf.next_frame(side, out) else {
+                shelf.next_frames(side, &mut out);
+                if out.is_empty() {
                     side.base.drained();
                     return None;
-                };
-                body
-            };
-            let behind = body.as_ref().map_or(0, Bytes::len);
-            side.base.handed(out.len() - before + behind);
+                }
+            }
+            side.base.handed(out.len());
         }
         let more = !side.ones.is_empty() || !side.round.is_empty();
         if !more {
             side.base.drained();
         }
         Some(Transmit {
-            head: out.len() - before,
-            body,
+            head: out.head(),
+            body: out.lent,
             more,
         })
     }
@@ -118,29 +118,26 @@ struct Shelf<'a> {
     topics: &'a mut Topics,
     realms: &'a BTreeMap<RealmId, Realm>,
     counts: &'a mut Counts,
+    stretches: &'a mut Stretches,
 }
 
 impl Shelf<'_> {
-    /// Writes one frame of the first subscription that has one; those that have nothing left leave the round. Answers what of it was not
-    /// copied.
+    /// Writes frames of the subscriptions that have some, in turn, until `out` is full; those that have nothing left leave the round.
     #[inline]
-    fn next_frame(&mut self, side: &mut StationSide, out: &mut Vec<u8>) -> Option<Option<Bytes>> {
+    fn next_frames(&mut self, side: &mut StationSide, out: &mut Out<'_>) {
         while let Some(id) = side.round.first() {
             let Some(reader) = self.readers.get_mut(id) else {
                 side.round.pop();
                 continue;
             };
             // Its `progress` has its place before what is unread.
-            let (body, turn) = match core::mem::take(&mut reader.progress_due) {
-                true => {
-                    write_progress(self.now, self.realms, self.topics, reader, out);
-                    (Some(None), false)
-                }
-                false => {
-                    let body = write_unread(self.now, self.topics, self.counts, side, reader, out);
-                    (body, true)
-                }
-            };
+            let turn = !core::mem::take(&mut reader.progress_due);
+            if turn {
+                let (topics, stretches) = (&mut *self.topics, &mut *self.stretches);
+                write_unread(self.now, topics, stretches, self.counts, side, reader, out);
+            } else {
+                write_progress(self.now, self.realms, self.topics, reader, out.bytes);
+            }
             if !reader.has_something() {
                 reader.queued = false;
                 side.round.pop();
@@ -148,11 +145,10 @@ impl Shelf<'_> {
                 // The next subscription of this link has its turn.
                 side.round.turn();
             }
-            if body.is_some() {
-                return body;
+            if out.is_full() {
+                return;
             }
         }
-        None
     }
 }
 
@@ -184,48 +180,47 @@ fn write_progress(
     .encode_framed(out);
 }
 
-/// Writes what a reader gets next.
+/// Writes what a reader gets next: one frame, and where nobody else of its link waits those that follow in the same topic.
 #[inline]
 fn write_unread(
     now: Now,
     topics: &mut Topics,
+    stretches: &mut Stretches,
     counts: &mut Counts,
     side: &mut StationSide,
     reader: &mut Reader,
-    out: &mut Vec<u8>,
-) -> Option<Option<Bytes>> {
-    loop {
-        let unread = reader.take_next()?;
+    out: &mut Out<'_>,
+) {
+    while let Some(unread) = reader.unread() {
         // A topic that is gone has nothing to read.
-        let Some((place, topic)) = unread.place.zip(topics.get_mut(unread.topic)) else {
+        let topic = topics.get_mut(unread.topic);
+        let Some((place, topic)) = unread.place.zip(topic) else {
+            reader.read_on(None);
             continue;
         };
         if topic.holds_answers() && !side.moved.contains(&unread.topic) {
             side.moved.push(unread.topic);
         }
-        let (mut body, mut lost) = (None, false);
-        if let Some(entry) = topic.read(place, now, side.longest) {
-            counts.events += 1;
-            event_start(out, reader.id, entry.rest.len());
-            if entry.rest.len() > COPIED_BODY {
-                body = Some(entry.rest.clone());
-            } else {
-                out.extend_from_slice(&entry.rest);
+        let takes = Takes {
+            wall: now.wall,
+            longest: side.longest,
+            more: side.round.is_alone(),
+        };
+        if let Some(here) = topic.place(place) {
+            let (events, next) = stretches.write(unread.topic, here, reader, takes, out);
+            counts.events += events;
+            if events > 0 {
+                return reader.read_on(next);
             }
-        } else if let Some(loss) = topic.pass(place, now) {
-            write_skipped(&loss, counts, reader.id, out);
-            lost = true;
-        } else {
-            continue;
         }
-        if let Some(offset) = topic.look_on(place) {
-            reader.fall_behind(offset, unread.topic, place);
-        }
-        if lost {
+        let lost = topic.pass(place, now);
+        reader.read_on(topic.look_on(place));
+        if let Some(loss) = lost {
+            write_skipped(&loss, counts, reader.id, out.bytes);
             // No event moves its position past the loss, so that a resume would tell it again.
             reader.progress_due |= reader.unread().is_none();
+            return;
         }
-        return Some(body);
     }
 }
 

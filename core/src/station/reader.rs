@@ -12,6 +12,7 @@ use core::time::Duration;
 use super::{ReaderId, TopicId};
 use crate::arena::Arena;
 use crate::time::Instant;
+use crate::wire::EventStart;
 use crate::{LinkId, RealmId};
 
 /// A `progress` is written at least this often.
@@ -24,6 +25,8 @@ pub(super) struct Reader {
     pub(super) link: LinkId,
     /// The `id` of its `subscribe`.
     pub(super) id: u64,
+    /// How its events begin.
+    pub(super) start: EventStart,
     pub(super) realm: RealmId,
     pub(super) filter: String,
     /// Its topics with its place in each, sorted by topic.
@@ -41,6 +44,7 @@ impl Reader {
         Self {
             link,
             id,
+            start: EventStart::new(id),
             realm,
             filter,
             places: Vec::new(),
@@ -109,29 +113,49 @@ impl Reader {
         !self.queued
     }
 
-    /// What to read next.
-    pub(super) fn take_next(&mut self) -> Option<Unread> {
-        let next = self.behind.first.take()?;
-        if !self.behind.others.is_empty() {
-            self.behind.first = self.take_other();
+    /// The oldest it has not read: what it reads next.
+    #[inline]
+    pub(super) fn unread(&self) -> Option<Unread> {
+        self.behind.first
+    }
+
+    /// The offset at which the turn of another of its topics comes.
+    #[inline]
+    pub(super) fn until(&self) -> u64 {
+        match self.behind.others.peek() {
+            Some(Reverse((offset, _))) => *offset,
+            None => u64::MAX,
         }
-        Some(next)
+    }
+
+    /// It has read what came next, and in the same topic what is before `offset`, or all.
+    #[inline]
+    pub(super) fn read_on(&mut self, offset: Option<u64>) {
+        if !self.behind.others.is_empty() {
+            return self.turn(offset);
+        }
+        match (offset, &mut self.behind.first) {
+            (Some(offset), Some(first)) => first.offset = offset,
+            (_, first) => *first = None,
+        }
     }
 
     #[inline(never)]
-    fn take_other(&mut self) -> Option<Unread> {
-        let Reverse((offset, topic)) = self.behind.others.pop()?;
-        let place = self.place_in(topic);
-        Some(Unread {
-            offset,
-            topic,
-            place,
-        })
-    }
-
-    /// The oldest it has not read.
-    pub(super) fn unread(&self) -> Option<Unread> {
-        self.behind.first
+    fn turn(&mut self, offset: Option<u64>) {
+        let read = self.behind.first.take();
+        self.behind.first = self.behind.others.pop().map(|Reverse((offset, topic))| {
+            let place = self.place_in(topic);
+            Unread {
+                offset,
+                topic,
+                place,
+            }
+        });
+        if let Some((offset, read)) = offset.zip(read)
+            && let Some(place) = read.place
+        {
+            self.fall_behind(offset, read.topic, place);
+        }
     }
 
     pub(super) fn has_something(&self) -> bool {

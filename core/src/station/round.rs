@@ -20,6 +20,11 @@ impl Round {
         self.first.is_none()
     }
 
+    /// Whether nobody waits beside the first.
+    pub(super) fn is_alone(&self) -> bool {
+        self.others.is_empty()
+    }
+
     /// Whose turn it is.
     pub(super) fn first(&self) -> Option<ReaderId> {
         self.first

@@ -199,7 +199,7 @@ impl Station {
             "links",
             self.links.len(),
             limits.links,
-            links + self.links.memory(),
+            links + self.links.memory() + self.stretches.memory(),
         );
         let readers: usize = self.readers.iter().map(|(_, reader)| reader.memory()).sum();
         let most = limits.links * limits.subscriptions_per_link;

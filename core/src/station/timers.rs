@@ -104,6 +104,7 @@ impl Station {
     fn sweep(&mut self, now: Now) {
         self.sweeping = false;
         self.topics.expire(now.wall);
+        self.stretches.expire(now.wall);
         self.dedup.sweep(now, SWEEP_ENTRIES);
         self.runs.sweep(now);
         self.publishers.sweep();

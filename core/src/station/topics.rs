@@ -37,6 +37,11 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Bytes of its object.
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
     pub(super) fn new(object: &[u8], offset: u64, admitted: Now, expires_at: WallMs) -> Self {
         let mut rest = Vec::with_capacity(EVENT_REST + object.len());
         event_rest(&mut rest, Via::Direct, offset);
@@ -99,6 +104,45 @@ pub(super) struct Loss {
 }
 
 impl Place {
+    /// The entry that comes next, unless something was lost before it.
+    #[inline]
+    pub(super) fn entry<'r>(
+        &self,
+        ring: &'r HeapRing<Entry>,
+        wall: WallMs,
+        longest: usize,
+    ) -> Option<&'r Entry> {
+        let entry = ring.get(self.next)?;
+        let lost = entry.expires_at < wall || entry.length > longest;
+        (!lost).then_some(entry)
+    }
+
+    /// The reader was handed `entry`, which came next.
+    #[inline]
+    pub(super) fn step(&mut self, entry: &Entry) {
+        self.next += 1;
+        self.since = entry.admitted;
+    }
+
+    /// The reader has all up to position `next`, the last of which was admitted then. Answers the offset of what comes next.
+    pub(super) fn pass_to(
+        &mut self,
+        ring: &HeapRing<Entry>,
+        next: u64,
+        admitted: Now,
+    ) -> Option<u64> {
+        (self.next, self.since) = (next, admitted);
+        self.look_on(ring)
+    }
+
+    /// The offset of what comes next, if there is anything; else the reader is level from now on.
+    #[inline]
+    pub(super) fn look_on(&mut self, ring: &HeapRing<Entry>) -> Option<u64> {
+        let more = ring.get(self.next).map(|entry| entry.offset);
+        self.counts |= more.is_none();
+        more
+    }
+
     /// Passes what is gone, what is here but not live any more, or, where neither is, what its link cannot take.
     fn pass(
         &mut self,
@@ -271,20 +315,14 @@ impl Topic {
         last
     }
 
-    /// Reads the next entry for the reader at `place`. `None`: it has lost something before one, or there is none.
+    /// A reader's place, and what is read from there.
     #[inline]
-    pub(super) fn read(&mut self, place: u32, now: Now, longest: usize) -> Option<&Entry> {
+    pub(super) fn place(&mut self, place: u32) -> Option<(&mut Place, &HeapRing<Entry>)> {
         let place = self.places.get_mut(place as usize)?;
-        let entry = self.ring.get(place.next)?;
-        if entry.expires_at < now.wall || entry.length > longest {
-            return None;
-        }
-        place.next += 1;
-        place.since = entry.admitted;
-        Some(entry)
+        Some((place, &self.ring))
     }
 
-    /// What the reader at `place` has lost where it has nothing to [`read`](Self::read): what is gone, and what is here but not live any more, or
+    /// What the reader at `place` has lost where it finds no [`entry`](Place::entry): what is gone, and what is here but not live any more, or
     /// else what its link cannot take.
     #[inline(never)]
     pub(super) fn pass(&mut self, place: u32, now: Now) -> Option<Loss> {
@@ -293,12 +331,9 @@ impl Topic {
     }
 
     /// The offset of what the reader at `place` reads next, if there is anything; else it is level from now on.
-    #[inline]
     pub(super) fn look_on(&mut self, place: u32) -> Option<u64> {
-        let place = self.places.get_mut(place as usize)?;
-        let more = self.ring.get(place.next).map(|entry| entry.offset);
-        place.counts |= more.is_none();
-        more
+        let (place, ring) = self.place(place)?;
+        place.look_on(ring)
     }
 
     /// Up to when the reader of that place has all there was: the admission of its next entry, or, where that was given up, of the last

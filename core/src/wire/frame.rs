@@ -124,11 +124,64 @@ pub fn event_head(out: &mut Vec<u8>, id: u64, via: Via, offset: u64, publication
     });
 }
 
-/// Appends the beginning of an `event` frame: what differs from link to link. `rest` bytes follow it on the wire, of [`event_rest`] and the
-/// publication.
+/// The longest of an [`EventStart`], its length aside: four bytes of text and a number.
 #[cfg(feature = "alloc")]
-pub(crate) fn event_start(out: &mut Vec<u8>, id: u64, rest: usize) {
-    split_frame(out, rest, |out| super::frames::event_id(out, id));
+const EVENT_ID: usize = 13;
+
+/// The beginning of the `event` frames of one subscription: what differs from link to link. Encoded once, as there are many.
+#[cfg(feature = "alloc")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EventStart {
+    id: [u8; EVENT_ID],
+    len: u8,
+}
+
+#[cfg(feature = "alloc")]
+impl EventStart {
+    /// The most bytes [`put`](Self::put) appends.
+    pub(crate) const MOST: usize = PREFIX + EVENT_ID;
+
+    pub(crate) fn new(id: u64) -> Self {
+        let mut text = Vec::with_capacity(EVENT_ID);
+        super::frames::event_id(&mut text, id);
+        let len = text.len() as u8;
+        text.resize(EVENT_ID, 0);
+        let mut id = [0; EVENT_ID];
+        id.copy_from_slice(&text);
+        Self { id, len }
+    }
+
+    /// Appends it. `rest` bytes follow it on the wire, of [`event_rest`] and the publication.
+    #[inline]
+    pub(crate) fn put(&self, out: &mut Vec<u8>, rest: usize) {
+        let len = usize::from(self.len);
+        out.extend_from_slice(&((len + rest) as u32).to_be_bytes());
+        // A copy of fixed size is two moves; what is too much of it goes again.
+        let end = out.len() + len;
+        out.extend_from_slice(&self.id);
+        out.truncate(end);
+    }
+
+    /// The bytes of its id and what comes before that, lengths aside.
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.len)
+    }
+
+    /// Puts it into each of the whole frames in `frames`, whose starts are as long.
+    #[inline]
+    pub(crate) fn put_right(&self, mut frames: &mut [u8]) {
+        let id = &self.id[..self.len()];
+        while let Some((prefix, rest)) = frames.split_first_chunk_mut::<PREFIX>() {
+            let length = u32::from_be_bytes(*prefix) as usize;
+            let Some((body, next)) = rest.split_at_mut_checked(length) else {
+                return;
+            };
+            if let Some(there) = body.get_mut(..id.len()) {
+                there.copy_from_slice(id);
+            }
+            frames = next;
+        }
+    }
 }
 
 /// Appends what stands between that and the publication, at most [`EVENT_REST`] bytes.

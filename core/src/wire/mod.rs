@@ -21,7 +21,7 @@ pub use frame::{
     Split, next_frame,
 };
 #[cfg(feature = "alloc")]
-pub(crate) use frame::{EVENT_REST, event_rest, event_start, whole_frame};
+pub(crate) use frame::{EVENT_REST, EventStart, event_rest, whole_frame};
 #[cfg(feature = "alloc")]
 pub use frame::{begin_frame, end_frame, event_head, publish_head};
 #[cfg(feature = "alloc")]

@@ -139,6 +139,15 @@ pub struct Far {
 impl Far {
     /// Dials a station; the handshake has not begun.
     pub fn new(station: &mut Station, now: Now, signer: impl Signer + 'static) -> Self {
+        Self::new_with(station, now, signer, wire::DEFAULT_MAX_FRAME)
+    }
+
+    fn new_with(
+        station: &mut Station,
+        now: Now,
+        signer: impl Signer + 'static,
+        max_frame: u32,
+    ) -> Self {
         let up = LinkEvent::Up {
             dialled: None,
             binding: Binding::Local,
@@ -146,6 +155,7 @@ impl Far {
         let id = station.handle_link(now, up).expect("room for a link");
         let settings = LinkSettings {
             allow_local: true,
+            max_frame,
             ..LinkSettings::new(signer.profile(), signer.public_key(), Role::Node)
         };
         let link = Link::dial(now.mono, settings, None, Binding::Local, [9; 32]);
@@ -218,6 +228,18 @@ impl Far {
     /// A link to a station whose handshake is over.
     pub fn dial(station: &mut Station, now: Now, signer: impl Signer + 'static) -> Self {
         let mut far = Self::new(station, now, signer);
+        far.shake_hands(station, now);
+        far
+    }
+
+    /// The same, which reads frames of at most `max_frame` bytes.
+    pub fn reading(
+        station: &mut Station,
+        now: Now,
+        signer: impl Signer + 'static,
+        max_frame: u32,
+    ) -> Self {
+        let mut far = Self::new_with(station, now, signer, max_frame);
         far.shake_hands(station, now);
         far
     }

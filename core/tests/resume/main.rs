@@ -5,4 +5,5 @@ mod bounds;
 mod common;
 mod model;
 mod rules;
+mod stretches;
 mod world;

@@ -79,14 +79,18 @@ impl World {
 
     /// Publishes at once, whoever waits for the answer. How long the object is.
     pub(crate) fn publish_on(&mut self, topic: &str, ttl_ms: Option<u32>) -> usize {
-        self.published += 1;
-        let object = Fact {
+        self.publish_fact(&Fact {
             topic,
             ttl_ms,
             published_at: at(self.now_ms).wall,
-            ..Fact::numbered(self.published)
-        }
-        .sign(&signer(7));
+            ..Fact::numbered(self.published + 1)
+        })
+    }
+
+    /// The same for a fact with the next number.
+    pub(crate) fn publish_fact(&mut self, fact: &Fact<'_>) -> usize {
+        self.published += 1;
+        let object = fact.sign(&signer(7));
         let now = at(self.now_ms);
         let taken = self
             .writer

@@ -9,7 +9,7 @@ use crate::LinkError;
 use crate::code::ResumeCode;
 use crate::wire::cbor::{self, Writer};
 use crate::wire::{
-    EVENT_REST, NUMBER_LIMIT, Split, event_head, event_rest, event_start, next_frame, publish_head,
+    EVENT_REST, EventStart, NUMBER_LIMIT, Split, event_head, event_rest, next_frame, publish_head,
 };
 
 /// A frame with everything it borrows.
@@ -313,7 +313,8 @@ proptest! {
         event_rest(&mut rest, Via::Direct, offset);
         prop_assert!(rest.len() <= EVENT_REST);
         rest.extend(&publication);
-        event_start(&mut parts, id, rest.len());
+        EventStart::new(id).put(&mut parts, rest.len());
+        prop_assert!(parts.len() <= EventStart::MOST);
         parts.extend(rest);
         prop_assert_eq!(&parts, &heads);
         publish_head(&mut heads, id, Route::All, publication.len());
