@@ -3,32 +3,37 @@
 use std::hint::black_box;
 
 use bytes::Bytes;
-use tidings_benches::goals::fanout::{COUNT, MOST, tokio_broadcast};
+use tidings_benches::goals::fanout::{COUNT, MOST, TOGETHER, bodies, tokio_broadcast};
 use tidings_benches::harness::{Group, each};
 use tidings_benches::line::Line;
 
 pub struct Broadcast {
-    body: Bytes,
+    /// What comes together: one at a time, and under load.
+    bodies: [Vec<Bytes>; 2],
 }
 
 impl Broadcast {
     pub fn new() -> Self {
         Self {
-            body: Bytes::from(vec![7; 256]),
+            bodies: TOGETHER.map(bodies),
         }
     }
 }
 
-/// One body to 64 receivers.
-fn async_broadcast(body: &Bytes) -> f64 {
-    let (sender, first) = async_broadcast::broadcast(16);
+/// One body to 64 receivers, where so many come together.
+fn async_broadcast(bodies: &[Bytes]) -> f64 {
+    let (sender, first) = async_broadcast::broadcast(bodies.len());
     let mut receivers: Vec<_> = (1..MOST).map(|_| first.clone()).collect();
     receivers.push(first);
     each(COUNT, || {
-        for _ in 0..COUNT {
-            assert!(sender.try_broadcast(black_box(body).clone()).is_ok());
+        for _ in 0..COUNT / bodies.len() {
+            for body in black_box(bodies) {
+                assert!(sender.try_broadcast(body.clone()).is_ok());
+            }
             for receiver in &mut receivers {
-                black_box(receiver.try_recv().expect("it was sent"));
+                for _ in bodies {
+                    black_box(receiver.try_recv().expect("it was sent"));
+                }
             }
         }
     })
@@ -36,22 +41,31 @@ fn async_broadcast(body: &Bytes) -> f64 {
 
 impl Group for Broadcast {
     fn series(&self) -> &'static [&'static str] {
-        &["async-broadcast", "tokio broadcast"]
+        &[
+            "async-broadcast",
+            "tokio broadcast",
+            "async-broadcast under load",
+            "tokio broadcast under load",
+        ]
     }
 
     fn round(&mut self) -> Vec<f64> {
-        vec![async_broadcast(&self.body), tokio_broadcast(&self.body)]
+        let both = |bodies: &Vec<Bytes>| [async_broadcast(bodies), tokio_broadcast(bodies)];
+        self.bodies.iter().flat_map(both).collect()
     }
 
     fn lines(&mut self, least: &[f64]) -> Vec<Line> {
-        let &[theirs, tokio] = least else {
-            unreachable!("one figure for each sample");
+        let shapes = least.chunks(2).zip(["one at a time", "under load"]);
+        let line = |(times, shape): (&[f64], &str)| {
+            let &[theirs, tokio] = times else {
+                unreachable!("one figure for each sample");
+            };
+            Line::shown(
+                11,
+                &format!("async-broadcast and tokio broadcast to 64, {shape}"),
+                format!("{theirs:.0} and {tokio:.0} ns"),
+            )
         };
-        let figure = format!("{theirs:.0} and {tokio:.0} ns");
-        vec![Line::shown(
-            11,
-            "async-broadcast and tokio broadcast to 64",
-            figure,
-        )]
+        shapes.map(line).collect()
     }
 }
