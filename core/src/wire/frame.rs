@@ -170,7 +170,7 @@ impl EventStart {
     /// Puts it into each of the whole frames in `frames`, whose starts are as long.
     #[inline]
     pub(crate) fn put_right(&self, mut frames: &mut [u8]) {
-        let id = &self.id[..self.len()];
+        let id = self.id.get(..self.len()).unwrap_or_default();
         while let Some((prefix, rest)) = frames.split_first_chunk_mut::<PREFIX>() {
             let length = u32::from_be_bytes(*prefix) as usize;
             let Some((body, next)) = rest.split_at_mut_checked(length) else {
