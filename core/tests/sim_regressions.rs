@@ -341,6 +341,16 @@ const FAILED: &[(u64, u64, &str)] = &[
         0x6eaf_8d33_9570_a936,
         "a wall was set forward in one run and far back in the next, whose window began before anything was there",
     ),
+    (
+        9549981,
+        0x0975_5b2c_70ff_39d5,
+        "what was known of a numbering was given up, and the first that came after that was held",
+    ),
+    (
+        9569430,
+        0xec4d_57ac_09eb_4a46,
+        "a stream was left by its reader that had ended for a slow one before, and was not told of what came then",
+    ),
 ];
 
 #[test]

@@ -247,12 +247,18 @@ impl World {
         let committed = self.committed_joins(sub);
         let done = self.done(sub);
         let mut joined: BTreeMap<Numbering, u64> = BTreeMap::new();
+        let mut notices = sorted.notices.iter().peekable();
         for (place, number, late) in &sorted.facts {
             let Some((of, seq)) = self.place_of(*number) else {
                 continue;
             };
-            if sorted.forgot_before(*place) {
-                joined.remove(&of);
+            // What was known of a numbering was given up: it is joined anew.
+            while let Some((.., notice)) = notices.next_if(|(at, ..)| at < place) {
+                if let Notice::Resynced { of } = notice
+                    && let Some(of) = self.numbering(of)
+                {
+                    joined.remove(&of);
+                }
             }
             if !late {
                 joined.entry(of).or_insert(seq);

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 use super::{Findings, Sorted};
 use crate::code::GapReason;
+use crate::inbound::stream::OnFull;
 use crate::notice::Notice;
 use crate::sim::hold::Hold;
 use crate::sim::said::Said;
@@ -44,8 +45,13 @@ impl World {
         let this = &self.subs[sub];
         let wire = &self.truth.wires[this.wire];
         // What was swallowed, or not read to its end, is not compared one by one.
-        let partly =
-            sorted.swallowed > 0 || matches!(this.ended, Some((_, End::Lagged | End::Crash)));
+        let lagged = |(.., notice): &(usize, Instant, &Notice)| {
+            this.wanted.on_full == OnFull::Disconnect && matches!(notice, Notice::Lagged { .. })
+        };
+        // One that was too slow may be left by its reader before that reads so.
+        let partly = sorted.swallowed > 0
+            || matches!(this.ended, Some((_, End::Lagged | End::Crash)))
+            || sorted.notices.iter().any(lagged);
         self.count_told(sub, sorted, partly, found);
         let (born, ended) = this.order;
         let lives = |outage: &&Outage| outage.order.0 > born && outage.order.0 <= ended;
