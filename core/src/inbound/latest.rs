@@ -1,7 +1,7 @@
 //! The newest fact of one publisher on one topic, and nothing older.
 //!
 //! Decides: whether a fact is newer than all that was delivered, and when a lower epoch has taken over. Leaves to others: handing facts
-//! out, the notices. Believes: mono. Bounded by: three (epoch, number) pairs.
+//! out, the notices. Believes: mono. Bounded by: four (epoch, number) pairs.
 
 use crate::time::{Duration, Instant};
 
@@ -41,6 +41,8 @@ pub struct Latest {
     current: Option<(u64, u64)>,
     /// Where the epoch before was left, so that neither moves back when they take turns.
     left: Option<(u64, u64)>,
+    /// Where the one before that was: who remembers publications may have given up what is below, as it is for two epochs.
+    replaced: Option<(u64, u64)>,
     heard: Instant,
     rival: Option<Rival>,
     superseded: u64,
@@ -60,8 +62,16 @@ impl Latest {
     /// The newest (epoch, number), heard then, where nothing else is known and nothing was counted.
     #[cfg(feature = "alloc")]
     pub(crate) fn alone(&self, heard: Instant) -> Option<(u64, u64)> {
-        let alone = self.left.is_none() && self.rival.is_none() && self.superseded == 0;
+        let alone = self.left.is_none()
+            && self.replaced.is_none()
+            && self.rival.is_none()
+            && self.superseded == 0;
         self.current.filter(|_| alone && self.heard == heard)
+    }
+
+    /// It knows of three epochs.
+    pub(crate) fn knows_three(&self) -> bool {
+        self.replaced.is_some()
     }
 
     /// Where the epoch before the current one was left.
@@ -82,7 +92,9 @@ impl Latest {
     /// The fact was delivered or can no longer be.
     pub fn is_covered(&self, epoch: u64, seq: u64) -> bool {
         let covers = |at: Option<(u64, u64)>| at.is_some_and(|at| at.0 == epoch && seq <= at.1);
-        covers(self.current) || covers(self.left)
+        [self.current, self.left, self.replaced]
+            .into_iter()
+            .any(covers)
     }
 
     /// Judges a fact and remembers it. A replayed one never helps a lower epoch to take over.
@@ -100,13 +112,18 @@ impl Latest {
             }
             return self.not_newer(seq == newest);
         }
-        if let Some((_, left)) = self.left.filter(|left| left.0 == epoch && seq <= left.1) {
+        let mut earlier = [self.left, self.replaced].into_iter().flatten();
+        let covers = |at: &(u64, u64)| at.0 == epoch && seq <= at.1;
+        if let Some((_, left)) = earlier.find(covers) {
             if epoch < current {
                 self.heard_rival(now, epoch, seq, replayed);
             }
             return self.not_newer(seq == left);
         }
         if epoch > current || self.heard_rival(now, epoch, seq, replayed) {
+            if self.left.is_some_and(|left| left.0 != epoch) {
+                self.replaced = self.left;
+            }
             self.left = self.current;
             self.current = Some((epoch, seq));
             self.heard = self.heard.max(now);

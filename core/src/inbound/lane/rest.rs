@@ -144,7 +144,12 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
             last: 0,
             untold: [0; 2],
         };
-        if self.config.mode == Mode::LatestOnly {
+        let latest_only = self.config.mode == Mode::LatestOnly;
+        if latest_only && self.latest.knows_three() && now.wall <= self.until {
+            self.stay_awake(now);
+            return None;
+        }
+        if latest_only {
             (resting.epoch, resting.edge) = self.latest.current().unwrap_or_default();
             (resting.lower, resting.lower_edge) = self.latest.left().unwrap_or_default();
             return Some(resting);
@@ -171,8 +176,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
             resting.untold[at] = untold.unwrap_or(0);
         }
         if !fits && now.wall <= self.until {
-            let more = left(self.until, now.wall).saturating_add(Duration::from_millis(1));
-            self.awake_until = now.mono.saturating_add(more);
+            self.stay_awake(now);
             return None;
         }
         if !fits {
@@ -189,6 +193,12 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         resting.first = u32::try_from(below(resting.edge, first)).unwrap_or(u32::MAX);
         resting.last = range.unwrap_or(0);
         Some(resting)
+    }
+
+    /// A record does not hold all it knows, so it keeps it until what it answers for has expired.
+    fn stay_awake(&mut self, now: Now) {
+        let more = left(self.until, now.wall).saturating_add(Duration::from_millis(1));
+        self.awake_until = now.mono.saturating_add(more);
     }
 
     /// An earlier run delivered all of `epoch` up to `seq`, but what is in `untold`, ranges that lie apart and rise. For a lane that was

@@ -99,6 +99,23 @@ fn neither_epoch_moves_back_when_they_take_turns() {
 }
 
 #[test]
+fn an_epoch_that_was_replaced_does_not_bring_again_what_it_brought() {
+    let mut latest = silent();
+    assert_eq!(latest.judge(at(1), 9, 1, false), newer(Some(true)));
+    assert_eq!(latest.judge(at(2), 10, 1, false), newer(Some(true)));
+    // All of it was here, and it is long silent since: nothing of it comes again.
+    for seq in 30..=39 {
+        assert_eq!(latest.judge(at(60), 8, seq, false), Judged::Superseded);
+    }
+    assert_eq!(latest.judge(at(60), 8, 40, false), Judged::Same);
+    assert!(latest.is_covered(8, 40) && latest.is_covered(9, 1) && !latest.is_covered(8, 41));
+    // What is new of it takes over, and then the one between is the one before the last.
+    assert_eq!(latest.judge(at(61), 8, 41, false), newer(Some(false)));
+    assert!(latest.is_covered(9, 1) && latest.is_covered(10, 1) && latest.is_covered(8, 41));
+    assert_eq!(latest.judge(at(62), 9, 1, false), Judged::Same);
+}
+
+#[test]
 fn a_still_lower_epoch_does_not_disturb_the_rival() {
     let mut latest = silent();
     assert_eq!(latest.judge(at(11), 7, 1, false), Judged::Superseded);
