@@ -351,6 +351,21 @@ const FAILED: &[(u64, u64, &str)] = &[
         0xec4d_57ac_09eb_4a46,
         "a stream was left by its reader that had ended for a slow one before, and was not told of what came then",
     ),
+    (
+        9678360,
+        0x9782_ac96_4886_90a4,
+        "an epoch that two others had replaced came again, and a memory of 32 had given up what was of it",
+    ),
+    (
+        9747400,
+        0xdd84_8e35_791e_49a3,
+        "a Resynced was swallowed, and a number that was delivered before it is skipped behind it",
+    ),
+    (
+        9782729,
+        0x3b36_166d_5d52_d366,
+        "seventeen came late from below a join, and a reader that was too slow saw three of them",
+    ),
 ];
 
 #[test]

@@ -120,8 +120,10 @@ impl World {
                     let of = self.place_of(*number).map(|(of, _)| of);
                     *late && *at < place && of == Some(numbering)
                 });
-                let scattered =
-                    sorted.dropped > 0 || this.after.is_some() || late.count() + 1 >= UNTOLD;
+                let missed = usize::try_from(sorted.missed).unwrap_or(usize::MAX);
+                let scattered = sorted.dropped > 0
+                    || this.after.is_some()
+                    || late.count().saturating_add(missed) + 1 >= UNTOLD;
                 ensure(
                     plan.resting_lanes < 64 || self.was_silent(sub, at) || replaced || scattered,
                     "records have room, it was not silent for long, no others took its place, and few came late",
@@ -189,13 +191,16 @@ impl World {
         if this.wanted.mode == Mode::LatestOnly {
             return Err("nothing is waited for in this mode");
         }
-        // One that others had replaced begins anew.
+        // One that others had replaced begins anew; what was swallowed may have said so.
         let begun = sorted.notices.iter().filter(|(at, _, notice)| {
-            let restarted = match notice {
-                Notice::Restarted { of, .. } | Notice::Resynced { of } => self.numbering(of),
-                _ => None,
+            let anew = match notice {
+                Notice::Restarted { of, .. } | Notice::Resynced { of } => {
+                    self.numbering(of) == Some((key, topic, epoch))
+                }
+                Notice::Lagged { notices, .. } => *notices > 0,
+                _ => false,
             };
-            *at < place && restarted == Some((key, topic, epoch))
+            *at < place && anew
         });
         let begun = begun.map(|(at, ..)| *at).last().unwrap_or(0);
         let before = |(at, number, late): &(usize, u32, bool)| {

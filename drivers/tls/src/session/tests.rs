@@ -133,6 +133,15 @@ fn answerer(resolver: Arc<dyn ResolvesServerCert>, protocols: Vec<Vec<u8>>) -> S
     Session::new(connection.into(), secret(9).node_id())
 }
 
+/// What a channel with that exporter and this key at its other end is bound to.
+fn proved(channel: Binding, key: u8) -> Binding {
+    let Binding::Proved { exporter, .. } = channel else {
+        panic!("{channel:?}");
+    };
+    let peer = secret(key).node_id();
+    Binding::Proved { exporter, peer }
+}
+
 #[test]
 fn both_sides_learn_the_others_key_and_export_the_same() {
     let (mut node, mut station) = pair();
@@ -140,7 +149,8 @@ fn both_sides_learn_the_others_key_and_export_the_same() {
     let (near, far) = (node.channel().unwrap(), station.channel().unwrap());
     assert_eq!(near.peer, secret(2).node_id());
     assert_eq!(far.peer, secret(1).node_id());
-    assert_eq!(near.binding, far.binding);
+    assert_eq!(near.binding, proved(near.binding, 2));
+    assert_eq!(far.binding, proved(near.binding, 1));
     // Of another session between the same two it is another.
     let (mut node, mut station) = pair();
     carry(&mut node, &mut station);
@@ -415,7 +425,11 @@ fn a_handshake_relayed_between_two_channels_is_refused() {
     assert_eq!(faults(&mut node, &mut near), [None, None]);
     assert_eq!(faults(&mut far, &mut station), [None, None]);
     let (here, there) = (node.channel().unwrap(), station.channel().unwrap());
-    let relayed = links(here.binding, there.binding);
+    let (here, there) = (here.binding, there.binding);
+    assert_eq!(links(here, there), Err(LinkError::KeyMismatch));
+    // Even who overlooked whose key that is would find that the proof is for another channel.
+    let relayed = links(proved(here, 2), proved(there, 1));
     assert_eq!(relayed, Err(LinkError::ProofInvalid));
-    assert_eq!(links(here.binding, here.binding), Ok(()), "one channel is");
+    let one = links(proved(here, 2), proved(here, 1));
+    assert_eq!(one, Ok(()), "one channel is");
 }
