@@ -158,19 +158,10 @@ impl Ledger {
                 self.restarted = Some(epoch);
                 self.restarts += 1;
                 self.greatest = self.greatest.max(epoch);
-                // It may start at 1 again, where it had passed over closed places.
-                self.passed.retain(|passed| passed.0 != epoch);
-                let again = self.runs.contains_key(&epoch);
-                self.runs.insert(
-                    epoch,
-                    Run {
-                        again,
-                        ..Run::default()
-                    },
-                );
-                self.at_one = false;
+                self.begins(epoch);
             }
-            LaneItem::Resynced { .. } => self.at_one = false,
+            // What was known of it was given up.
+            LaneItem::Resynced { epoch, .. } => self.begins(epoch),
             LaneItem::Conflict {
                 first, last, count, ..
             } => {
@@ -182,6 +173,21 @@ impl Ledger {
             }
             _ => {}
         }
+    }
+
+    /// A numbering begins, or begins again.
+    fn begins(&mut self, epoch: u64) {
+        // It may start at 1 again, where it had passed over closed places.
+        self.passed.retain(|passed| passed.0 != epoch);
+        let again = self.runs.contains_key(&epoch);
+        self.runs.insert(
+            epoch,
+            Run {
+                again,
+                ..Run::default()
+            },
+        );
+        self.at_one = false;
     }
 
     fn run(&mut self, epoch: u64) -> &mut Run {
