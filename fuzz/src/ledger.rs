@@ -32,6 +32,16 @@ struct Run {
     edge: u64,
     facts: BTreeSet<u64>,
     skipped: Vec<(u64, u64)>,
+    /// What was told of it before a `Resynced`, which may be about what is long past.
+    earlier: Vec<(u64, u64)>,
+}
+
+impl Run {
+    /// What was told of it.
+    fn spans(&self) -> impl Iterator<Item = (u64, u64)> {
+        let facts = self.facts.iter().map(|seq| (*seq, *seq));
+        facts.chain(self.skipped.iter().copied())
+    }
 }
 
 #[derive(Debug)]
@@ -158,10 +168,15 @@ impl Ledger {
                 self.restarted = Some(epoch);
                 self.restarts += 1;
                 self.greatest = self.greatest.max(epoch);
-                self.begins(epoch);
+                self.begins(epoch, Vec::new());
             }
-            // What was known of it was given up.
-            LaneItem::Resynced { epoch, .. } => self.begins(epoch),
+            LaneItem::Resynced { epoch, .. } => {
+                let run = self.runs.get(&epoch);
+                let earlier = run.map_or_else(Vec::new, |run| {
+                    run.earlier.iter().copied().chain(run.spans()).collect()
+                });
+                self.begins(epoch, earlier);
+            }
             LaneItem::Conflict {
                 first, last, count, ..
             } => {
@@ -176,7 +191,7 @@ impl Ledger {
     }
 
     /// A numbering begins, or begins again.
-    fn begins(&mut self, epoch: u64) {
+    fn begins(&mut self, epoch: u64, earlier: Vec<(u64, u64)>) {
         // It may start at 1 again, where it had passed over closed places.
         self.passed.retain(|passed| passed.0 != epoch);
         let again = self.runs.contains_key(&epoch);
@@ -184,6 +199,7 @@ impl Ledger {
             epoch,
             Run {
                 again,
+                earlier,
                 ..Run::default()
             },
         );
@@ -277,8 +293,9 @@ impl Ledger {
 
     /// Every number between the first and the last is a fact, skipped or closed.
     fn covered(&self, epoch: u64, run: &Run) {
-        let mut spans: Vec<(u64, u64)> = run.skipped.clone();
-        spans.extend(run.facts.iter().chain(&self.closed).map(|seq| (*seq, *seq)));
+        let mut spans: Vec<(u64, u64)> = run.spans().collect();
+        spans.extend(&run.earlier);
+        spans.extend(self.closed.iter().map(|seq| (*seq, *seq)));
         spans.sort_unstable();
         let last_fact = run.facts.last().copied().unwrap_or(0);
         let last = run
