@@ -150,7 +150,14 @@ impl Play {
                 self.plain = false;
                 self.ledger.conflicted();
             }
-            Admit::Duplicate(back) | Admit::Superseded(back) => assert_eq!(back, name),
+            Admit::Duplicate(back) | Admit::Superseded(back) => {
+                assert_eq!(back, name);
+                if offer.copy_possible {
+                    // Where a numbering begins anew it may be the first of its number, and closes its place.
+                    self.plain = false;
+                    self.ledger.closed(offer.epoch, offer.seq, false);
+                }
+            }
             other => panic!("an answer this target does not know: {other:?}"),
         }
         false
