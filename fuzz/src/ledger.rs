@@ -32,6 +32,8 @@ struct Run {
     edge: u64,
     facts: BTreeSet<u64>,
     skipped: Vec<(u64, u64)>,
+    /// A `Resynced` came before it.
+    resynced: bool,
     /// What was told of it before a `Resynced`, which may be about what is long past.
     earlier: Vec<(u64, u64)>,
 }
@@ -176,6 +178,7 @@ impl Ledger {
                     run.earlier.iter().copied().chain(run.spans()).collect()
                 });
                 self.begins(epoch, earlier);
+                self.run(epoch).resynced = true;
             }
             LaneItem::Conflict {
                 first, last, count, ..
@@ -247,8 +250,13 @@ impl Ledger {
         assert!(first <= last);
         self.skipped += 1;
         let closed = self.passed.range((epoch, first)..=(epoch, last)).next();
-        assert!(closed.is_none(), "{closed:?} was closed and is skipped");
+        let closed = closed.copied();
         let run = self.run(epoch);
+        // What was closed before a `Resynced` is given up with the rest, and so is what is closed before the next fact.
+        assert!(
+            closed.is_none() || run.resynced,
+            "{closed:?} was closed and is skipped"
+        );
         run.start.get_or_insert(first);
         let doubled = run.facts.range(first..=last).next();
         assert!(doubled.is_none(), "{doubled:?} left and is skipped");
