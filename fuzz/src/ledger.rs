@@ -32,8 +32,6 @@ struct Run {
     edge: u64,
     facts: BTreeSet<u64>,
     skipped: Vec<(u64, u64)>,
-    /// A `Resynced` came before it.
-    resynced: bool,
     /// What was told of it before a `Resynced`, which may be about what is long past.
     earlier: Vec<(u64, u64)>,
 }
@@ -62,6 +60,8 @@ pub struct Ledger {
     passed: BTreeSet<(u64, u64)>,
     newest: Option<(u64, u64)>,
     restarted: Option<u64>,
+    /// Something was given up that was known.
+    resynced: bool,
     pub restarts: u64,
     conflicts: u64,
     /// Places were given up by command.
@@ -84,6 +84,7 @@ impl Ledger {
             passed: BTreeSet::new(),
             newest: None,
             restarted: None,
+            resynced: false,
             restarts: 0,
             conflicts: 0,
             gave_up: false,
@@ -178,7 +179,7 @@ impl Ledger {
                     run.earlier.iter().copied().chain(run.spans()).collect()
                 });
                 self.begins(epoch, earlier);
-                self.run(epoch).resynced = true;
+                self.resynced = true;
             }
             LaneItem::Conflict {
                 first, last, count, ..
@@ -251,10 +252,11 @@ impl Ledger {
         self.skipped += 1;
         let closed = self.passed.range((epoch, first)..=(epoch, last)).next();
         let closed = closed.copied();
+        let turned = self.resynced || self.runs.len() > 3;
         let run = self.run(epoch);
-        // What was closed before a `Resynced` is given up with the rest, and so is what is closed before the next fact.
+        // What was closed is given up with the rest where numberings took turns.
         assert!(
-            closed.is_none() || run.resynced,
+            closed.is_none() || turned,
             "{closed:?} was closed and is skipped"
         );
         run.start.get_or_insert(first);
