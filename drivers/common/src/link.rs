@@ -14,10 +14,8 @@ use tidings::pump::{LinkIo, Machine};
 use tidings::{Instant, Intake, LinkId, Now, soonest};
 use tidings_tls::TlsFault;
 
+use crate::wire::SLICES;
 use crate::{IoCounters, Socket, Wire, not_now, patience};
-
-/// Slices of one write.
-const SLICES: usize = 128;
 
 /// The driver's side of one link.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ pub const MOST_READ: usize = 64 * 1024;
 /// Reads of 4 KiB of what a refused side still says, all calls together.
 const MOST_IGNORED: u32 = 64;
 /// Slices of one write.
-const SLICES: usize = 128;
+pub(crate) const SLICES: usize = 128;
 
 thread_local! {
     /// What was read and is not yet a link's: of one thread, since links that say nothing keep no buffer.

@@ -5,10 +5,9 @@
 
 use std::net::TcpStream;
 
-use bytes::Buf;
 use tidings::crypto::{Profile, SecretKey, Signer};
 use tidings::link::{Binding, Link, LinkSettings, Step};
-use tidings::wire::{Frame, Phase, Position, ResumeOutcome, Role, Split, Subscribed, next_frame};
+use tidings::wire::{Frame, Phase, Position, ResumeOutcome, Role, Subscribed};
 use tidings::{LinkError, Now, RunId, WallMs};
 
 use crate::Driver;
@@ -64,17 +63,7 @@ impl Peer {
 
     /// The next body, or `None` when the other side closed.
     pub(crate) fn read(&mut self) -> Option<Vec<u8>> {
-        loop {
-            if let Ok(Split::Frame { body, taken }) = next_frame(&self.wire.input, 1 << 20) {
-                let body = body.to_vec();
-                self.wire.input.advance(taken);
-                return Some(body);
-            }
-            if self.wire.ended {
-                return None;
-            }
-            self.wire.read();
-        }
+        self.wire.frame(1 << 20)
     }
 
     pub(crate) fn say(&mut self) {

@@ -5,9 +5,9 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use tidings::link::Binding;
-use tidings::wire::Role;
+use tidings::wire::{Role, Split, next_frame};
 use tidings_tls::{NodeKey, Session, Tls};
 
 use crate::kit::{id, key};
@@ -50,6 +50,21 @@ impl Wire {
             }
             assert!(!wire.ended, "an honest handshake");
             wire.read();
+        }
+    }
+
+    /// The body of the next frame, which is at most so long, or `None` when the other side closed.
+    pub(crate) fn frame(&mut self, cap: u32) -> Option<Vec<u8>> {
+        loop {
+            if let Ok(Split::Frame { body, taken }) = next_frame(&self.input, cap) {
+                let body = body.to_vec();
+                self.input.advance(taken);
+                return Some(body);
+            }
+            if self.ended {
+                return None;
+            }
+            self.read();
         }
     }
 

@@ -6,10 +6,9 @@
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use bytes::Buf;
 use tidings::code::HandshakeRefusal;
 use tidings::crypto::Signer;
-use tidings::wire::{Frame, HANDSHAKE_CAP, Hello, Phase, Role, Split, next_frame};
+use tidings::wire::{Frame, HANDSHAKE_CAP, Hello, Phase, Role};
 
 use crate::Driver;
 use crate::kit::{Kit, PATIENCE, host, id, key, until};
@@ -18,21 +17,6 @@ use crate::wire::Wire;
 
 /// The one who sits in the middle, with a key of its own.
 const MIDDLE: u8 = 5;
-
-/// The next frame's body, or `None` when the other side closed.
-fn hear(wire: &mut Wire) -> Option<Vec<u8>> {
-    loop {
-        if let Ok(Split::Frame { body, taken }) = next_frame(&wire.input, HANDSHAKE_CAP) {
-            let body = body.to_vec();
-            wire.input.advance(taken);
-            return Some(body);
-        }
-        if wire.ended {
-            return None;
-        }
-        wire.read();
-    }
-}
 
 fn say(wire: &mut Wire, body: &[u8]) {
     let length = (body.len() as u32).to_be_bytes();
@@ -74,13 +58,13 @@ pub fn a_handshake_passed_on_by_another_station_is_refused<D: Driver>(driver: &D
     let kit = Kit::new(driver);
     let station = kit.station(1);
     let (node, mut near, mut far) = middle(driver, &station);
-    say(&mut far, &hear(&mut near).expect("an opener"));
-    say(&mut near, &hear(&mut far).expect("a challenge"));
-    let connect = hear(&mut near);
+    say(&mut far, &near.frame(HANDSHAKE_CAP).expect("an opener"));
+    say(&mut near, &far.frame(HANDSHAKE_CAP).expect("a challenge"));
+    let connect = near.frame(HANDSHAKE_CAP);
     assert_eq!(connect.is_none(), D::SECURE);
     if let Some(connect) = connect {
         say(&mut far, &connect);
-        say(&mut near, &hear(&mut far).expect("a hello"));
+        say(&mut near, &far.frame(HANDSHAKE_CAP).expect("a hello"));
         assert!(driver.connected(&node, 1, PATIENCE));
     }
 }
@@ -98,8 +82,8 @@ pub fn a_proof_for_another_station_is_refused<D: Driver>(driver: &D) {
     let kit = Kit::new(driver);
     let station = kit.station(1);
     let (_node, mut near, mut far) = middle(driver, &station);
-    say(&mut far, &hear(&mut near).expect("an opener"));
-    let challenge = hear(&mut far).expect("a challenge");
+    say(&mut far, &near.frame(HANDSHAKE_CAP).expect("an opener"));
+    let challenge = far.frame(HANDSHAKE_CAP).expect("a challenge");
     let Ok(Frame::Challenge(mut shown)) = Frame::decode(&challenge, Phase::Challenge) else {
         panic!("a challenge");
     };
@@ -108,9 +92,9 @@ pub fn a_proof_for_another_station_is_refused<D: Driver>(driver: &D) {
     let mut changed = Vec::new();
     Frame::Challenge(shown).encode(&mut changed);
     say(&mut near, &changed);
-    say(&mut far, &hear(&mut near).expect("a connect"));
-    refused(&hear(&mut far).expect("a hello"));
-    assert_eq!(hear(&mut far), None);
+    say(&mut far, &near.frame(HANDSHAKE_CAP).expect("a connect"));
+    refused(&far.frame(HANDSHAKE_CAP).expect("a hello"));
+    assert_eq!(far.frame(HANDSHAKE_CAP), None);
     until("it is counted", || {
         driver.seen(&station).counted("links_failed") == 1
     });
