@@ -64,6 +64,20 @@ pub(crate) enum Command {
     Sub(SubArgs),
 }
 
+impl Command {
+    /// What it needs as a node, if it is one.
+    fn node(&mut self) -> Option<&mut NodeArgs> {
+        match self {
+            Self::Bench(BenchCommand::Pub { node, .. } | BenchCommand::Sub { node, .. }) => {
+                Some(node)
+            }
+            Self::Pub(args) => Some(&mut args.node),
+            Self::Sub(args) => Some(&mut args.node),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
     /// Start two stations, a publisher and a subscriber here, and measure them together
@@ -145,8 +159,8 @@ pub(crate) struct NodeArgs {
 }
 
 impl NodeArgs {
-    /// With what its file says where the command line says nothing.
-    pub(crate) fn settled(mut self) -> Result<Self, Failure> {
+    /// Takes what its file says where the command line says nothing.
+    fn settle(&mut self) -> Result<(), Failure> {
         self.file = Config::load_or_default(self.config.as_deref())?.node;
         if self.stations.is_empty() {
             self.stations.clone_from(&self.file.stations);
@@ -154,9 +168,9 @@ impl NodeArgs {
         if self.stations.is_empty() {
             self.stations.push(DEFAULT_LISTEN.to_owned());
         }
-        self.key = self.key.or_else(|| self.file.key.clone());
-        self.realm = self.realm.or_else(|| self.file.realm.clone());
-        Ok(self)
+        self.key = self.key.take().or_else(|| self.file.key.clone());
+        self.realm = self.realm.take().or_else(|| self.file.realm.clone());
+        Ok(())
     }
 }
 
@@ -330,16 +344,20 @@ pub(crate) struct ConformanceArgs {
     pub(crate) json: bool,
 }
 
-/// What the command line asks for; help and version are printed here and end the run.
+/// What the command line asks for, and the files it names; help and version are printed here and end the run.
 pub(crate) fn parse() -> Result<Cli, Result<Exit, Failure>> {
-    Cli::try_parse().map_err(|error| match error.kind() {
+    let mut cli = Cli::try_parse().map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => print(&error.to_string()),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             crate::exit::say(error.to_string().trim_end());
             Ok(Exit::Usage)
         }
         _ => Err(Failure::usage(one_line(&error.to_string()))),
-    })
+    })?;
+    if let Some(node) = cli.command.node() {
+        node.settle().map_err(Err)?;
+    }
+    Ok(cli)
 }
 
 /// Clap's message without its usage block, as `what: why. next step`.

@@ -32,7 +32,6 @@ pub(crate) async fn run(command: BenchCommand) -> Result<Exit, Failure> {
     match command {
         BenchCommand::Pair { tls, load } => pair(&load, tls).await,
         BenchCommand::Pub { load, node: args } => {
-            let args = args.settled()?;
             let node = node::start(&args, true)?;
             node::connected(&node, &args).await?;
             let cpu = cpu();
@@ -45,7 +44,6 @@ pub(crate) async fn run(command: BenchCommand) -> Result<Exit, Failure> {
             Ok(ledger.exit())
         }
         BenchCommand::Sub { json, node: args } => {
-            let args = args.settled()?;
             let node = node::start(&args, false)?;
             let mut facts = subscribe(&node, &args, Sources::Open)?;
             node::connected(&node, &args).await?;

@@ -212,11 +212,12 @@ impl StationPart {
                 node::realm_of_name(name).ok_or_else(|| REALM_NAME.to_owned())
             }),
             gateways: section.list("gateways", place, node_id),
-            limits: section
-                .section("limits", place)
-                .map_or_else(StationLimits::default, |table| {
-                    bounds(table, place, StationLimits::default(), STATION_BOUNDS)
-                }),
+            limits: bounds(
+                section.section("limits", place),
+                place,
+                StationLimits::default(),
+                STATION_BOUNDS,
+            ),
             doors: doors(&mut section, place),
         };
         if let Some(listen) = &part.listen {
@@ -274,11 +275,12 @@ impl NodePart {
             replication_factor: section.number("replication_factor", place),
             order_timeout: section.span("order_timeout", place),
             max_frame: frame(&mut section, place),
-            limits: section
-                .section("limits", place)
-                .map_or_else(node::patient_limits, |table| {
-                    bounds(table, place, node::patient_limits(), NODE_BOUNDS)
-                }),
+            limits: bounds(
+                section.section("limits", place),
+                place,
+                node::patient_limits(),
+                NODE_BOUNDS,
+            ),
         };
         let stations = part.stations.iter();
         let dialling = stations.fold(ClientConfig::new(nobody()), |config, _| {
@@ -336,13 +338,16 @@ fn frame(section: &mut Section<'_>, place: &mut Place<'_>) -> Option<u32> {
     Some(u32::try_from(bytes).unwrap_or(u32::MAX))
 }
 
-/// What a table says of these bounds.
+/// What a table says of these bounds, if it is there.
 fn bounds<L>(
-    mut table: Section<'_>,
+    table: Option<Section<'_>>,
     place: &mut Place<'_>,
     mut limits: L,
     known: &[Bound<L>],
 ) -> L {
+    let Some(mut table) = table else {
+        return limits;
+    };
     for (name, kept) in known {
         if let Some(bound) = table.number(name, place) {
             *kept(&mut limits) = bound;
@@ -359,7 +364,7 @@ fn doors(section: &mut Section<'_>, place: &mut Place<'_>) -> DoorLimits {
         if let Some(bound) = table.truth("bound_loopback", place) {
             limits.bound_loopback = bound;
         }
-        limits = bounds(table, place, limits, DOOR_BOUNDS);
+        limits = bounds(Some(table), place, limits, DOOR_BOUNDS);
         tell_setting(place, "station", limits.check().err());
     }
     limits

@@ -6,6 +6,9 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
+const SPAN_FORM: &str = "write it as 500ms, 30s, 10m or 1h";
+const SIZE_FORM: &str = "write it as 65536, 64KiB, 256MiB or 1GiB";
+
 /// `1461` as `1,461`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -48,19 +51,22 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
+/// The digits a text begins with, and what follows them.
+fn number_and_unit(text: &str) -> (&str, &str) {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    text.split_at(text.len() - unit.len())
+}
+
 /// `500ms`, `30s`, `10m` or `1h`; a bare number is seconds.
 pub(crate) fn parse_span(text: &str) -> Result<Duration, String> {
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number
-        .parse()
-        .map_err(|_| "write it as 500ms, 30s, 10m or 1h".to_owned())?;
+    let (number, unit) = number_and_unit(text);
+    let number: u64 = number.parse().map_err(|_| SPAN_FORM.to_owned())?;
     let unit_ms = match unit {
         "ms" => 1,
         "" | "s" => 1000,
         "m" => 60_000,
         "h" => 3_600_000,
-        _ => return Err("write it as 500ms, 30s, 10m or 1h".to_owned()),
+        _ => return Err(SPAN_FORM.to_owned()),
     };
     number
         .checked_mul(unit_ms)
@@ -71,18 +77,15 @@ pub(crate) fn parse_span(text: &str) -> Result<Duration, String> {
 
 /// `65536`, `64KiB`, `256MiB` or `1GiB`, in bytes.
 pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (number, unit) = text.split_at(digits);
+    let (number, unit) = number_and_unit(text);
     let shift = match unit.trim_start() {
         "" | "B" => 0,
         "KiB" => 10,
         "MiB" => 20,
         "GiB" => 30,
-        _ => return Err("write it as 65536, 64KiB, 256MiB or 1GiB".to_owned()),
+        _ => return Err(SIZE_FORM.to_owned()),
     };
-    let number: usize = number
-        .parse()
-        .map_err(|_| "write it as 65536, 64KiB, 256MiB or 1GiB".to_owned())?;
+    let number: usize = number.parse().map_err(|_| SIZE_FORM.to_owned())?;
     number
         .checked_mul(1 << shift)
         .ok_or_else(|| "more than this machine can address".to_owned())

@@ -29,7 +29,7 @@ use std::future::Future;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use args::{Command, PubArgs, SubArgs};
+use args::Command;
 use exit::{Exit, Failure, say};
 
 fn main() -> ExitCode {
@@ -57,15 +57,9 @@ fn run(command: Command) -> Result<Exit, Failure> {
             let key = keyfile::generate(&file)?;
             exit::print(&format!("{}\n", key.node_id()))
         }
-        Command::Pub(args) => block_on(publish::run(PubArgs {
-            node: args.node.settled()?,
-            ..args
-        })),
+        Command::Pub(args) => block_on(publish::run(args)),
         Command::Station(args) => block_on(station::run(args)),
-        Command::Sub(args) => block_on(subscribe::run(SubArgs {
-            node: args.node.settled()?,
-            ..args
-        })),
+        Command::Sub(args) => block_on(subscribe::run(args)),
     }
 }
 
