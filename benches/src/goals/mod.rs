@@ -14,6 +14,7 @@ pub(crate) mod memory;
 pub(crate) mod order;
 pub(crate) mod publish;
 pub(crate) mod receive;
+pub(crate) mod replay;
 pub(crate) mod seal;
 
 use crate::harness::Group;
@@ -75,6 +76,11 @@ pub const TIMED: &[Timed] = &[
         name: "fan-out",
         goals: &[11],
         group: || Box::new(fanout::FanOut::new()),
+    },
+    Timed {
+        name: "replay",
+        goals: &[11],
+        group: || Box::new(replay::Replay::new()),
     },
     Timed {
         name: "attack",
