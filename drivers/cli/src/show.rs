@@ -298,9 +298,12 @@ fn means(text: &str, means: &str) -> String {
     format!("{text}: {short}")
 }
 
-/// `03:12:07–03:12:48 UTC, 41.2 s`.
+/// `03:12:07–03:12:48 UTC, 41.2 s`; `until 03:12:48 UTC` where nobody knows when it began.
 fn window(from: WallMs, to: WallMs, now: u64) -> String {
     let (from, to) = (from.as_millis(), to.as_millis());
+    if from == 0 {
+        return format!("until {} UTC", clock(to, now));
+    }
     let lasted = human::span(Duration::from_millis(to.saturating_sub(from)));
     format!("{}–{} UTC, {lasted}", clock(from, now), clock(to, now))
 }
@@ -387,6 +390,22 @@ mod tests {
             show()
                 .notice_line(&gap(None), NOON + 3 * 86_400_000)
                 .contains("2026-11-30 12:00:00–2026-11-30 12:00:41 UTC")
+        );
+    }
+
+    #[test]
+    fn a_window_whose_beginning_nobody_knows_has_an_end_alone() {
+        let dropped = Notice::Dropped {
+            reason: tidings::code::DropReason::BytesFull,
+            count: 3,
+            publishers: 1,
+            from: WallMs::new(0),
+            to: WallMs::new(NOON),
+        };
+        let line = show().notice_line(&dropped, NOON + 3000);
+        assert!(
+            line.starts_with("dropped until 12:00:00 UTC: 3 of"),
+            "{line}"
         );
     }
 

@@ -229,7 +229,8 @@ fn headline(name: &str, notice: &Notice) -> Option<String> {
     let what = match notice {
         Notice::Interrupted { reason, .. } => format!("interrupted ({reason})"),
         Notice::Resumed { recovered } => {
-            format!("resumed, {} recovered", human::count(*recovered))
+            // Each station counts all it had; the ledger counts what came of that.
+            format!("resumed, {} replayed", human::count(*recovered))
         }
         Notice::Gap { reason, .. } => format!("gap ({reason})"),
         _ => return None,
