@@ -32,12 +32,6 @@ pub struct Group {
     passed: [u8; 2],
 }
 
-/// Cells whose tags are compared in one word.
-const HALF: usize = 8;
-
-/// All but the highest bit of each byte.
-const LOW_BITS: u64 = u64::from_ne_bytes([0x7f; HALF]);
-
 impl Group {
     /// A group that holds nothing.
     pub const EMPTY: Self = Self {
@@ -105,16 +99,13 @@ impl Group {
     /// What `known` makes of the first cell with a tag that it knows.
     #[inline(always)]
     fn find<T>(&self, tag: u8, known: impl Fn(usize) -> Option<T>) -> Option<T> {
-        let (halves, _) = self.tags.as_chunks();
-        for (half, tags) in halves.iter().enumerate() {
-            let mut cells = equal(tags, tag);
-            while cells != 0 {
-                let found = known(half * HALF + cells.trailing_zeros() as usize / 8);
-                if found.is_some() {
-                    return found;
-                }
-                cells &= cells - 1;
+        let mut cells = equal(&self.tags, tag);
+        while cells != 0 {
+            let found = known(cells.trailing_zeros() as usize / 8);
+            if found.is_some() {
+                return found;
             }
+            cells &= cells - 1;
         }
         None
     }
@@ -122,9 +113,8 @@ impl Group {
 
 /// Where a tag is, the highest bit of a byte for each.
 #[inline]
-fn equal(tags: &[u8; HALF], tag: u8) -> u64 {
-    let differs = u64::from_le_bytes(*tags) ^ u64::from_ne_bytes([tag; HALF]);
-    !(((differs & LOW_BITS) + LOW_BITS) | differs | LOW_BITS)
+fn equal(tags: &[u8; CELLS + 1], tag: u8) -> u128 {
+    u128::from_le_bytes(tags.map(|held| if held == tag { 0x80 } else { 0 }))
 }
 
 /// Groups for as many slots of a dedup, both its indexes together.
@@ -324,6 +314,7 @@ impl<I: AsRef<[Group]> + AsMut<[Group]>, const WAYS: usize> Index<I, WAYS> {
     }
 
     /// Moves what belongs to the next group of the old storage, in both indexes.
+    #[inline(never)]
     fn move_group(&mut self, hash: impl Fn(usize, u32) -> u64) {
         let Some(old) = self.old.as_mut().map(AsMut::as_mut) else {
             return;

@@ -44,7 +44,7 @@ const SWEPT_WHEN_FULL: usize = 256;
 const GRAIN: Duration = Duration::from_secs(16);
 
 /// Due entries looked at together.
-const BATCH: usize = 4;
+const BATCH: usize = SWEPT;
 
 /// Slots a heap storage begins with, and those in use below which nothing is given back.
 const SMALLEST: usize = 64;
@@ -468,6 +468,7 @@ where
     }
 
     /// Lets the index follow the slots in use, a group at a time.
+    #[inline]
     fn adapt_index(&mut self) -> bool {
         let (slots, hashes) = (self.slots.as_ref(), &self.hashes);
         self.index.adapt(self.used, |which, number| {
@@ -507,11 +508,6 @@ where
     }
 
     #[inline]
-    fn first(&self, list: usize) -> u32 {
-        self.lists.first(self.slots.as_ref(), list)
-    }
-
-    #[inline]
     fn attach(&mut self, list: usize, index: u32) {
         self.lists.attach(self.slots.as_mut(), list, index);
     }
@@ -524,10 +520,9 @@ where
     /// A slot for an entry: a free one, or the next one never used.
     fn take_slot(&mut self) -> Option<u32> {
         for list in [FREE_FRONT, FREE_BACK] {
-            let index = self.first(list);
-            if index != NONE {
-                self.detach(index);
-                return Some(index);
+            let mut free = [NONE];
+            if self.lists.take(self.slots.as_mut(), list, &mut free) == 1 {
+                return Some(free[0]);
             }
         }
         let slots = self.slots.as_ref().len();

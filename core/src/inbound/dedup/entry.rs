@@ -7,7 +7,7 @@ use core::fmt;
 use crate::id::PublicationHash;
 use crate::time::WallMs;
 
-/// 64 bits of a keyed hash over key id and signature, 48 of the signature itself, and 16 of a keyed hash over the key id alone; only [`Dedup::signature_key`](super::Dedup::signature_key) makes one.
+/// 112 bits of a keyed hash over key id and signature, and 16 of one over the key id alone; only [`Dedup::signature_key`](super::Dedup::signature_key) makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignatureKey(pub(super) [u64; 2]);
 

@@ -3,11 +3,11 @@
 //! Decides: where keys go in the indexes, and what of a signature is remembered. Leaves to others: everything else. Believes: no clock.
 //! Bounded by: a fixed number of multiplications.
 //!
-//! For signatures: the sum of products of key-masked words (NH, as in UMAC) of key id and signature, folded, and 48 bits of the signature as it
-//! stands. Two different inputs chosen without knowing the key have one sum with a chance of about 2⁻⁶⁴. That is enough, though it is no
+//! For signatures: the sum of products of key-masked words (NH, as in UMAC) of key id and signature, 128 bits, of which 112 are kept: the halves folded, and
+//! 48 of the high one. Two different inputs chosen without knowing the key have one sum with a chance of 2⁻⁶⁴ at most. That is enough, though it is no
 //! cryptographic hash: nothing computed with the key ever leaves the process, so collisions cannot be searched for, and entries are made
 //! of verified signatures only, so a table holds nothing a stranger put there. By accident a new signature meets one of 2²² known ones with a
-//! chance of 2⁻⁹⁰, as those 48 bits are as good as drawn: who signs can choose them for itself alone.
+//! chance of 2⁻⁹⁰.
 //!
 //! The last 16 bits are the publisher's share, by which a table counts what it holds of whom: the sum of its key id's products alone, folded, with
 //! the high bits of a product with a secret odd number taken; two publishers get the same 16 bits with a chance of about 2⁻¹⁵ at most.
@@ -56,15 +56,12 @@ impl Hashes {
     pub(super) fn signature(&self, publisher: &[u8; 32], signature: &[u8; 64]) -> SignatureKey {
         let (of_publisher, of_signature) = self.signature.split_at(4);
         let first = products(0, publisher, of_publisher);
-        let folded = fold(products(first, signature, of_signature));
+        let sum = products(first, signature, of_signature);
         let share = fold(first).wrapping_mul(self.share) >> (64 - SHARE_BITS);
-        let plain = word(signature, PLAIN) << SHARE_BITS;
-        SignatureKey([folded, plain | share])
+        let high = ((sum >> 64) as u64) << SHARE_BITS;
+        SignatureKey([fold(sum), high | share])
     }
 }
-
-/// The word of a signature that is kept as it stands: the low one of its scalar.
-const PLAIN: usize = 4;
 
 /// Adds the products of words two by two, each masked by its key.
 #[inline]

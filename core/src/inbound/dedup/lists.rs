@@ -36,16 +36,8 @@ impl Lists {
         self.0[list] == NONE
     }
 
-    /// The first slot of a list; [`NONE`] of an empty one.
-    #[inline]
-    pub(super) fn first(&self, slots: &[Slot], list: usize) -> u32 {
-        match self.0[list] {
-            NONE => NONE,
-            last => slots[last as usize].links[AFTER],
-        }
-    }
-
     /// Takes slots out of a list, the first ones, until `batch` is full or the list empty; answers how many.
+    #[inline]
     pub(super) fn take(&mut self, slots: &mut [Slot], list: usize, batch: &mut [u32]) -> usize {
         let last = self.0[list];
         if last == NONE {
