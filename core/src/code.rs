@@ -195,6 +195,9 @@ closed_set! {
         Unanswered = 7, "unanswered", "a question about it (a signature, a record) was not answered in time", "see what should answer";
         UndecidedSource = 8, "undecided_source", "it could not be found out whether its publisher is admitted", "see the record stations";
         VerifyFull = 9, "verify_full", "too many signatures were waiting to be checked", "raise `pending_verifications`";
+        HoldFull = 10, "hold_full", "too many facts were waiting for one lookup of a source", "raise `held_per_key`, or see who answers so late";
+        HoldExpired = 11, "hold_expired", "its life ended while it waited for a lookup of a source", "see who answers so late; publish with a longer ttl";
+        VerdictsFull = 12, "verdicts_full", "no place was left for another publisher's verdict", "raise `max_publishers`";
     }
 }
 
@@ -256,6 +259,27 @@ closed_set! {
     }
 }
 
+closed_set! {
+    /// Why a source does not admit a publisher (WIRE.md 10.15).
+    SourceRefusal {
+        NotFound = 1, "not_found", "no record of this publisher exists", "ask the realm's operator, or the organisation";
+        Withdrawn = 2, "withdrawn", "its record was withdrawn", "ask who withdrew it";
+        NotAllowed = 3, "not_allowed", "this node's own policy does not admit it", "change the policy";
+        NotDelegated = 4, "not_delegated", "the organisation delegates nothing to it", "ask the organisation";
+        NotListed = 5, "not_listed", "the subscription names its publishers, and not this one", "name it";
+        WrongType = 6, "wrong_type", "the record is of another type", "report it: who wrote the record is wrong";
+        UntrustedSigner = 7, "untrusted_signer", "the record is signed by a key this node does not trust with it", "see which key the realm pins";
+        WrongRealm = 8, "wrong_realm", "the record is of another realm", "report it: who wrote the record is wrong";
+        WrongMember = 9, "wrong_member", "the record is about another node", "report it: who wrote the record is wrong";
+        Expired = 10, "expired", "the record is over", "have it renewed";
+        WindowReversed = 11, "window_reversed", "the record ends before it begins", "report it: who wrote the record is wrong";
+        WindowTooLong = 12, "window_too_long", "the record lasts longer than its kind may", "have a shorter one written";
+        NotYetValid = 13, "not_yet_valid", "the record begins later", "wait, or set the clock";
+        Malformed = 14, "malformed", "the record cannot be read", "report it: who wrote the record is wrong";
+        SignatureInvalid = 15, "signature_invalid", "the record's signature does not verify", "report it: who wrote the record, or somebody on the way, is wrong";
+    }
+}
+
 /// Every code of every set: what `tidings explain CODE` searches.
 pub fn all() -> impl Iterator<Item = Explained> {
     core::iter::empty()
@@ -273,4 +297,5 @@ pub fn all() -> impl Iterator<Item = Explained> {
         .chain(ObjectFault::ALL.iter().map(|code| code.explain()))
         .chain(UnopenedReason::ALL.iter().map(|code| code.explain()))
         .chain(DiagnosticCode::ALL.iter().map(|code| code.explain()))
+        .chain(SourceRefusal::ALL.iter().map(|code| code.explain()))
 }

@@ -128,6 +128,7 @@
 //! | [`Station`] | a relay: who is subscribed, one ring per topic, each reader at its own pace | `alloc` |
 //! | [`link::Link`] | the handshake of one link, and whether its frames come whole in time | nothing |
 //! | [`inbound::dedup::Dedup`] | which publications were here before | slots |
+//! | [`inbound::sources::Sources`] | whether a verified publisher may speak, and what is asked to find out | slots |
 //! | [`inbound::lane::Lane`] | one publisher's facts in order, and what is missing | slots |
 //! | [`inbound::stream::Stream`] | one reader's queue, and what it was too slow for | slots |
 //! | [`ring::Ring`], [`table::Table`] | what the others stand on | slots |

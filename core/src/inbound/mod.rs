@@ -12,4 +12,5 @@ pub mod lane;
 pub mod latest;
 pub mod order;
 pub mod ranges;
+pub mod sources;
 pub mod stream;

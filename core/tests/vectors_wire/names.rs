@@ -196,6 +196,12 @@ fn tables() -> Vec<(
             None,
             rows!(DiagnosticCode),
         ),
+        (
+            "10.15",
+            "Why a source does not admit a publisher",
+            None,
+            rows!(SourceRefusal),
+        ),
     ]
 }
 

@@ -23,6 +23,7 @@ fn about(set: &str) -> &str {
         "PublishRefusal" => "why a station refuses a publication",
         "ResumeCode" => "what a resume brought",
         "SkipReason" => "why a station gave publications up",
+        "SourceRefusal" => "why a source does not admit a publisher",
         "SubscribeRefusal" => "why a station refuses a subscription",
         "UnopenedReason" => "why a sealed fact was not opened",
         other => other,

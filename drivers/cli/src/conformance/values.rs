@@ -172,6 +172,7 @@ fn set_of(section: &str) -> Result<&'static str, Broken> {
         "10.12" => "ObjectFault",
         "10.13" => "UnopenedReason",
         "10.14" => "DiagnosticCode",
+        "10.15" => "SourceRefusal",
         other => return Err(format!("is of the unknown section {other}")),
     })
 }
