@@ -1,19 +1,26 @@
 //! What a machine asks of its driver, apart from data.
 //!
 //! Decides: nothing. Leaves to others: doing it. Believes: deadlines are monotonic. Bounded by: at most one outstanding `Ready` per
-//! link and per stream, one `Settle` per ticket, one `Dial` per station, one `Report` per name and 10 s, `Limits::pending_verifications` questions.
+//! link and per stream, one `Settle` per ticket, one `Dial` per station, one `Report` per name and 10 s, `Limits::pending_verifications` questions
+//! about signatures and `Limits::group_pulls` and one about the keys of each group.
 
+use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
 
-use crate::code::{CloseReason, ObjectFault, OutcomeCode, PublishRefusal};
+use crate::client::Token;
+use crate::code::{
+    CloseReason, ObjectFault, OutcomeCode, PublishRefusal, SealPolicy, UnopenedReason,
+};
 use crate::crypto::{Profile, PublicKey};
 use crate::diagnostic::Diagnostic;
+use crate::keyring::{KeyPeriod, Which};
 use crate::time::Instant;
 use crate::wire::{Object, object::PUBLICATION_LABEL};
-use crate::{AskId, LinkId, SubscriptionId, Ticket};
+use crate::{AskId, GroupId, LinkId, RealmId, SubscriptionId, Ticket};
 
 /// Which of a configuration's stations: its place in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,6 +50,14 @@ pub enum Action {
     Dial {
         /// Which of the configured stations.
         station: StationRef,
+    },
+    /// How joining a group went, and each time that changes: its keys are there, under this policy at least, or why they are not. What failed is
+    /// asked again by itself.
+    Keys {
+        /// Which group.
+        group: GroupId,
+        /// Whether its keys are there.
+        ready: Result<SealPolicy, UnopenedReason>,
     },
     /// A publication's bytes were taken by this many transports so far.
     Progress {
@@ -110,8 +125,35 @@ impl Outcome {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Question {
+    /// What are the keys of this group?
+    KeyPeriods(Box<KeyQuestion>),
     /// Does this signature verify? `VerifyJob::run` answers it on any core, `VerifyJob::run_all` several.
     Verify(VerifyJob),
+}
+
+/// Which keys of a group are asked for.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct KeyQuestion {
+    /// The group's realm.
+    pub realm: RealmId,
+    /// The group's prefix; its second segment names the organisation that gives the keys out.
+    pub prefix: String,
+    /// Which key period.
+    pub which: Which,
+    /// What this node was given to be let in with.
+    pub token: Option<Token>,
+}
+
+/// The keys of a group that were given out: those asked for, oldest first, and what the group asks of facts under its prefix. Wiped when
+/// dropped; make the list as long as it will be, since one that grows leaves copies behind.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "it is made by whoever answers")]
+pub struct KeyPeriods {
+    /// What is asked of facts under the prefix.
+    pub policy: SealPolicy,
+    /// The current period, with the next if it is there; or the one asked for by its id.
+    pub periods: Vec<KeyPeriod>,
 }
 
 /// A signature to be checked elsewhere: another core, or hardware.
@@ -161,9 +203,11 @@ impl VerifyJob {
 }
 
 /// The answer to a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Answer {
+    /// The keys that were asked for, or why they are not given out.
+    KeyPeriods(Result<KeyPeriods, UnopenedReason>),
     /// The signature verifies, or not.
     Verified(bool),
 }

@@ -224,6 +224,7 @@ closed_set! {
         Duplicate = 102, "duplicate", "this publication was here before", "nothing";
         SourceRefused = 103, "source_refused", "the subscription's sources do not admit its publisher", "nothing";
         Superseded = 104, "superseded", "a newer one was delivered (`latest_only`)", "nothing";
+        ClearRefused = 105, "clear_refused", "it is in the clear under a prefix whose group requires seals", "publish it under the group";
     }
 }
 
@@ -242,6 +243,15 @@ closed_set! {
 }
 
 closed_set! {
+    /// What a group asks of facts under its prefix (WIRE.md 10.16). Later ones are stricter.
+    SealPolicy {
+        Off = 1, "off", "keys are given out, nobody has to seal", "nothing";
+        Preferred = 2, "preferred", "members seal; facts in the clear are taken", "nothing";
+        Required = 3, "required", "members refuse facts in the clear under the prefix", "publish under the group";
+    }
+}
+
+closed_set! {
     /// What a node reports of itself (WIRE.md 10.14).
     DiagnosticCode {
         ConnectFailed = 1, "connect_failed", "a station could not be reached; local only", "check its address and the network";
@@ -256,6 +266,8 @@ closed_set! {
         FactsDropped = 10, "facts_dropped", "a bound or a budget dropped facts; local only", "see its reason";
         EventUnopened = 11, "event_unopened", "a sealed fact could not be opened; local only", "see its reason";
         ClockJumped = 12, "clock_jumped", "the clocks disagree: this side slept, or the wall was set; local only", "nothing, or see what sets the clock";
+        ClearRefused = 13, "clear_refused", "a fact in the clear under a prefix whose group requires seals was refused; local only", "find its publisher, which does not seal";
+        KeysFailed = 14, "keys_failed", "the keys of a group were not given out, or not as they must be; local only", "see its reason";
     }
 }
 
@@ -296,6 +308,7 @@ pub fn all() -> impl Iterator<Item = Explained> {
         .chain(EndReason::ALL.iter().map(|code| code.explain()))
         .chain(ObjectFault::ALL.iter().map(|code| code.explain()))
         .chain(UnopenedReason::ALL.iter().map(|code| code.explain()))
+        .chain(SealPolicy::ALL.iter().map(|code| code.explain()))
         .chain(DiagnosticCode::ALL.iter().map(|code| code.explain()))
         .chain(SourceRefusal::ALL.iter().map(|code| code.explain()))
 }

@@ -6,7 +6,8 @@
 use alloc::sync::Arc;
 use core::ops::Range;
 
-use crate::code::ObjectFault;
+use crate::code::{ObjectFault, UnopenedReason};
+use crate::crypto::{Profile, Subkey};
 use crate::time::WallMs;
 use crate::wire::{self, Body, PayloadError, Publication, Via};
 use crate::{NodeId, PublicationHash, RealmId};
@@ -30,8 +31,12 @@ pub struct Delivery {
     pub(crate) late: bool,
     /// Its place in the stream that handed it out.
     pub(crate) place: u64,
-    /// The key it is sealed under, if it is: it is no delivery yet.
-    pub(crate) sealed_under: Option<[u8; 8]>,
+    /// The key it is sealed under, if it is.
+    sealed_under: Option<[u8; 8]>,
+    /// Why it could not be opened: it is no delivery then.
+    unopened: Option<UnopenedReason>,
+    /// What was sealed, and a tag's length of nothing; until then a sealed one is no delivery.
+    opened: Option<Arc<[u8]>>,
 }
 
 /// Where `inner` lies in `outer`; both are views of one buffer.
@@ -65,6 +70,8 @@ impl Delivery {
             late: false,
             place: 0,
             sealed_under,
+            unopened: None,
+            opened: None,
             bytes: Arc::from(bytes),
         }
     }
@@ -141,9 +148,65 @@ impl Delivery {
         self.anycast
     }
 
+    /// Whether it was sealed for a group.
+    pub fn sealed(&self) -> bool {
+        self.sealed_under.is_some()
+    }
+
+    /// The id of the key period it was sealed under, if it was.
+    pub fn seal_key_id(&self) -> Option<[u8; 8]> {
+        self.sealed_under
+    }
+
+    /// The key it is sealed under, while it is neither opened nor given up.
+    pub(crate) fn sealed_under(&self) -> Option<[u8; 8]> {
+        match (&self.opened, self.unopened) {
+            (None, None) => self.sealed_under,
+            _ => None,
+        }
+    }
+
+    /// Why it could not be opened, and the key it is sealed under.
+    pub(crate) fn unopened(&self) -> Option<(UnopenedReason, [u8; 8])> {
+        let key_id = self.sealed_under?;
+        match (&self.opened, self.unopened) {
+            (Some(_), _) => None,
+            (None, reason) => Some((reason.unwrap_or(UnopenedReason::NoGroup), key_id)),
+        }
+    }
+
+    pub(crate) fn set_unopened(&mut self, reason: UnopenedReason) {
+        self.unopened = Some(reason);
+    }
+
+    /// Opens what is sealed, where its ciphertext was copied to.
+    pub(crate) fn open(&mut self, subkey: &Subkey, profile: Profile) -> Result<(), UnopenedReason> {
+        let tampered = UnopenedReason::TagInvalid;
+        let read = Publication::parse(&self.bytes, profile).map_err(|_| tampered)?;
+        let sealed = self.payload.len();
+        let mut text: Arc<[u8]> = core::iter::repeat_n(0, sealed).collect();
+        let room = Arc::get_mut(&mut text).ok_or(tampered)?;
+        let opened = read.unseal(subkey, room).map_err(|_| tampered)?;
+        self.payload = 0..opened.len() as u32;
+        self.opened = Some(text);
+        Ok(())
+    }
+
+    /// Bytes it takes, once opened.
+    pub(crate) fn weight(&self) -> usize {
+        let opened = match (&self.opened, self.sealed_under) {
+            (Some(opened), _) => opened.len(),
+            (None, Some(_)) => self.payload.len(),
+            (None, None) => 0,
+        };
+        self.bytes.len() + opened
+    }
+
     /// The payload: one CBOR value under the rule of WIRE.md section 2.
     pub fn payload(&self) -> &[u8] {
-        self.view(&self.payload)
+        let (start, end) = (self.payload.start as usize, self.payload.end as usize);
+        let from = self.opened.as_ref().unwrap_or(&self.bytes);
+        from.get(start..end).unwrap_or_default()
     }
 
     /// The payload as a value of the caller's type.

@@ -160,3 +160,45 @@ handle!(/** One local subscription. */ SubscriptionId);
 handle!(/** One publication on its way out. */ Ticket);
 handle!(/** Publications of one purpose, announced and cancelled together. */ PublisherId);
 handle!(/** One question the core asked. */ AskId);
+handle!(/** One sealed group that was joined. */ GroupId);
+
+/// What a question is about, which says who answers it: the highest bits of its index.
+#[cfg(feature = "alloc")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// The keys of a sealed group.
+    Keys,
+    /// Whether a publisher may speak.
+    Source,
+    /// A signature.
+    Signature,
+}
+
+#[cfg(feature = "alloc")]
+impl AskId {
+    const KIND: u32 = 30;
+
+    /// The question of this kind that its machine knows by these numbers, the first of them below 2^30.
+    pub(crate) const fn about(kind: Asked, index: u32, generation: u32) -> Self {
+        let kind = match kind {
+            Asked::Signature => 0,
+            Asked::Source => 1,
+            Asked::Keys => 2,
+        };
+        Self {
+            index: index | kind << Self::KIND,
+            generation,
+        }
+    }
+
+    /// What it is about, and the numbers its machine knows it by.
+    pub(crate) const fn parts_of(self) -> (Asked, u32, u32) {
+        let kind = match self.index >> Self::KIND {
+            0 => Asked::Signature,
+            1 => Asked::Source,
+            _ => Asked::Keys,
+        };
+        let index = self.index & ((1 << Self::KIND) - 1);
+        (kind, index, self.generation)
+    }
+}

@@ -132,6 +132,7 @@
 //! | [`inbound::lane::Lane`] | one publisher's facts in order, and what is missing | slots |
 //! | [`inbound::stream::Stream`] | one reader's queue, and what it was too slow for | slots |
 //! | [`ring::Ring`], [`table::Table`] | what the others stand on | slots |
+//! | [`keyring::Keyring`] | the keys of one sealed group: which is due, asked for, over | slots |
 //! | [`crypto::SubkeyCache`] | subkeys of sealed events, each derived once | slots |
 //! | [`wire`], [`crypto`], [`topic`] | every byte that travels; keys, signatures and seals; names | nothing |
 //!
@@ -180,6 +181,7 @@ mod error;
 mod filters;
 mod id;
 pub mod inbound;
+pub mod keyring;
 #[cfg(feature = "alloc")]
 mod limits;
 pub mod link;
@@ -212,13 +214,13 @@ pub mod wire;
 
 #[cfg(feature = "alloc")]
 pub use action::{
-    Action, Answer, Intake, LinkEvent, Outcome, Question, Ready, StationRef, Transmit, Turn,
-    VerifyJob,
+    Action, Answer, Intake, KeyPeriods, KeyQuestion, LinkEvent, Outcome, Question, Ready,
+    StationRef, Transmit, Turn, VerifyJob,
 };
 #[cfg(feature = "alloc")]
 pub use client::{
-    Client, ClientConfig, ClientStatus, LinkState, LinkStatus, Publish, Sources, Subscribe,
-    SubscriptionStatus, ValidClientConfig, Verification,
+    Client, ClientConfig, ClientStatus, Group, GroupStatus, LinkState, LinkStatus, Publish,
+    Sources, Subscribe, SubscriptionStatus, Token, ValidClientConfig, Verification,
 };
 #[cfg(feature = "alloc")]
 pub use counters::FaultCounts;
@@ -226,7 +228,7 @@ pub use counters::FaultCounts;
 pub use delivery::Delivery;
 pub use error::LinkError;
 pub use id::{
-    AskId, BadHex, KeyId, LinkId, NodeId, PublicationHash, PublisherId, RealmId, RunId,
+    AskId, BadHex, GroupId, KeyId, LinkId, NodeId, PublicationHash, PublisherId, RealmId, RunId,
     SubscriptionId, Ticket,
 };
 pub use inbound::lane::Mode;

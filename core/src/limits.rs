@@ -41,6 +41,16 @@ pub struct ClientLimits {
     pub publishers: usize,
     /// Answers a link's peer has asked for and not read. Default 64; beyond them its link is paused.
     pub answers: usize,
+    /// Sealed groups joined. Default 64, some 110 KB each; another is refused.
+    pub groups: usize,
+    /// Key periods held of one group. Default 96: the shortest rotation has 72 that open at once. The one that is over first makes room.
+    pub group_periods: usize,
+    /// Key periods of one group that were asked for by their ids, under way or remembered. Default 256; beyond them a fact is
+    /// `Unopened { unknown_period }`.
+    pub group_pulls: usize,
+    /// Publishers of one group, in a period each, whose keys are kept derived. Default 1024, at most 65,534; beyond them the one used longest
+    /// ago is derived again.
+    pub group_publishers: usize,
 }
 
 impl Default for ClientLimits {
@@ -61,6 +71,10 @@ impl Default for ClientLimits {
             pending_verifications: 1024,
             publishers: 4096,
             answers: 64,
+            groups: 64,
+            group_periods: 96,
+            group_pulls: 256,
+            group_publishers: 1024,
         }
     }
 }
@@ -107,6 +121,13 @@ impl ClientLimits {
         let places = self.order_max_buffer.saturating_add(2).saturating_mul(2);
         let lane = sum(&[(1, 4096 + TOPIC), (places, 768)]);
         let topics = self.lanes.saturating_add(self.resting_lanes);
+        // A question that is open is known to its keyring and to the node.
+        let group = sum(&[
+            (1, 1024 + 4 * TOPIC),
+            (self.group_periods, 128),
+            (self.group_pulls.saturating_add(1), 192),
+            (self.group_publishers, 96),
+        ]);
         sum(&[
             (1, 12 * FLOOR + DEDUP_COUNTERS),
             (self.links, link),
@@ -122,6 +143,9 @@ impl ClientLimits {
             (self.tickets, 1024),
             (self.open_publishers, 1024 + 512 + 2 * TOPIC),
             (self.counters, 2 * TOPIC + 512),
+            (self.groups, group),
+            // Each lane may wait for a key.
+            (self.lanes, 64),
         ])
     }
 }

@@ -5,6 +5,8 @@
 
 use core::fmt;
 
+use crate::GroupId;
+use crate::code::UnopenedReason;
 use crate::topic::TopicFault;
 use crate::wire::PayloadError;
 
@@ -31,6 +33,8 @@ impl<T: fmt::Debug> core::error::Error for Refused<T> {}
 pub enum Refusal {
     /// The filter breaks WIRE.md section 7: correct it.
     BadFilter(TopicFault),
+    /// The prefix is no topic of at least two segments, or does not cover what is published or subscribed to, or is of another realm: correct it.
+    BadGroup,
     /// The payload is not what the wire can carry: change it.
     BadPayload(PayloadError),
     /// The topic breaks WIRE.md section 7: correct it.
@@ -42,6 +46,23 @@ pub enum Refusal {
     EpochNotKept {
         /// The epoch it would be published under.
         epoch: u64,
+    },
+    /// The group's keys are not there, and nothing is sent or taken in the clear instead: see the reason. They are asked for again by themselves.
+    Group {
+        /// Which group.
+        group: GroupId,
+        /// Why its keys were not given out.
+        reason: UnopenedReason,
+    },
+    /// It would be in the clear, under the prefix of a group this node has joined: publish under that group, or leave it.
+    GroupHeld {
+        /// Which group.
+        group: GroupId,
+    },
+    /// The group's keys were asked for: try again after `Action::Keys`.
+    GroupPending {
+        /// Which group.
+        group: GroupId,
     },
     /// The list of publishers is empty, so nothing could ever be delivered: name some, or choose `Open`.
     NoSources,
@@ -58,6 +79,8 @@ pub enum Refusal {
         /// The longest publication the links take now, in bytes.
         limit: u32,
     },
+    /// As many groups were joined as `ClientLimits` allows: leave one, or raise the limit.
+    TooManyGroups,
     /// As many publishers are open as `ClientLimits` allows: end one, or raise the limit.
     TooManyPublishers,
     /// As many subscriptions as `Limits` allows: end one, or raise the limit.
@@ -74,11 +97,27 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BadFilter(fault) => write!(f, "bad filter: {fault}"),
+            Self::BadGroup => f.write_str("bad group: its prefix does not cover this"),
             Self::BadPayload(fault) => write!(f, "bad payload: {fault}"),
             Self::BadTopic(fault) => write!(f, "bad topic: {fault}"),
             Self::Closed => f.write_str("closed: make a new one"),
             Self::EpochNotKept { epoch } => {
                 write!(f, "epoch {epoch} is not kept: write it down first")
+            }
+            Self::Group { group, reason } => {
+                write!(f, "no key of group {group}: {reason}")
+            }
+            Self::GroupHeld { group } => {
+                write!(
+                    f,
+                    "in the clear under the prefix of group {group}: publish under it"
+                )
+            }
+            Self::GroupPending { group } => {
+                write!(
+                    f,
+                    "the keys of group {group} were asked for: try again when they are there"
+                )
             }
             Self::NoSources => f.write_str("no sources: name publishers, or choose open"),
             Self::NoStation => f.write_str("no station: no link is up; wait for one"),
@@ -90,6 +129,7 @@ impl fmt::Display for Refusal {
             Self::TooLarge { limit } => {
                 write!(f, "too large: at most {limit} bytes; publish less at once")
             }
+            Self::TooManyGroups => f.write_str("too many groups: leave one, or raise the limit"),
             Self::TooManyPublishers => {
                 f.write_str("too many open publishers: end one, or raise the limit")
             }
@@ -124,6 +164,8 @@ pub enum Misuse {
     NotDialled,
     /// As many links as `Limits` allows: close this connection.
     TooManyLinks,
+    /// An answer to another kind of question than this one. It still waits for its answer.
+    WrongAnswer,
 }
 
 impl fmt::Display for Misuse {
@@ -137,6 +179,7 @@ impl fmt::Display for Misuse {
             Self::LocalNotAllowed => "local links are not allowed by the configuration",
             Self::NotDialled => "that station was not dialled",
             Self::TooManyLinks => "too many links",
+            Self::WrongAnswer => "an answer to another kind of question",
         })
     }
 }

@@ -11,7 +11,7 @@ use super::receive::{Arrived, Last};
 use super::streams::Subscription;
 use super::{Client, LaneId, TopicId};
 use crate::SubscriptionId;
-use crate::code::{DiagnosticCode, DropReason, ObjectFault, UnopenedReason};
+use crate::code::{DropReason, ObjectFault};
 use crate::delivery::Delivery;
 use crate::inbound::dedup::{Full, NewEntry, SignatureKey};
 use crate::inbound::lane::{Admit, Offer};
@@ -107,9 +107,8 @@ impl Client {
         self.published = self.published.max(delivery.published_at());
         self.warn_when_nearly_full();
         self.arm_sweep(now);
-        if delivery.sealed_under.is_some() {
-            let reason = UnopenedReason::NoGroup.text();
-            self.report(DiagnosticCode::EventUnopened, None, reason);
+        if self.is_clear_where_sealed(delivery) {
+            return self.refuse_clear(now, delivery, topic, readers);
         }
         let offer = Offer {
             epoch,
@@ -162,7 +161,7 @@ impl Client {
         if found.is_none_or(Subscription::is_ended) {
             return false;
         }
-        let bytes = delivery.bytes().len();
+        let bytes = delivery.weight();
         let held = self.waiting_bytes.get(&publisher).copied().unwrap_or(0);
         if held.saturating_add(bytes) > self.config.limits.held_bytes / 4 || !self.make_bytes(bytes)
         {
@@ -187,6 +186,7 @@ impl Client {
         let taken = match work.lane.offer(now, *offer, delivery.clone()) {
             Admit::Taken => {
                 work.held_bytes += bytes;
+                work.sealed += usize::from(delivery.sealed());
                 self.held_bytes += bytes;
                 true
             }
@@ -209,6 +209,9 @@ impl Client {
                 false
             }
         };
+        if taken {
+            self.want_key(now, subscription, delivery);
+        }
         self.touch(lane);
         taken
     }
@@ -224,7 +227,7 @@ impl Client {
         delivery: &Delivery,
     ) -> Option<LaneId> {
         // A replay that goes on is the lane's to know, and a sealed fact its to open.
-        if self.replays || delivery.sealed_under.is_some() {
+        if self.replays || delivery.sealed() {
             return None;
         }
         let found = self.subscriptions.get(key.subscription)?;
@@ -280,7 +283,7 @@ impl Client {
 
     /// Passes over the place of a fact that is dropped. Answers whether a `Skipped` speaks of it, so that no `Dropped` has to: where a full
     /// stream stands before the lane, which has no room to remember the place.
-    fn close_place(&mut self, now: Now, key: LaneKey, epoch: u64, seq: u64) -> bool {
+    pub(super) fn close_place(&mut self, now: Now, key: LaneKey, epoch: u64, seq: u64) -> bool {
         // No record wakes for what is not delivered: each copy of what nobody was told of is told of while its lane rests.
         let Some(lane) = self.lanes.find(&key) else {
             return false;

@@ -13,6 +13,7 @@ use super::{Client, TopicId};
 use crate::action::{Action, Answer, Question, VerifyJob};
 use crate::code::{DropReason, ObjectFault};
 use crate::delivery::Delivery;
+use crate::id::Asked;
 use crate::refusal::Misuse;
 use crate::time::Now;
 use crate::wire::Publication;
@@ -71,16 +72,27 @@ impl Client {
     /// Answers a question, in any order.
     ///
     /// # Errors
-    /// When it was answered or given up before.
+    /// When it was answered or given up before; when the answer is none to such a question, which then still waits.
     pub fn answer(&mut self, now: Now, ask: AskId, answer: Answer) -> Result<(), Misuse> {
         let now = self.at(now);
+        match (ask.parts_of(), answer) {
+            ((Asked::Signature, ..), Answer::Verified(verified)) => {
+                self.answer_verification(now, ask, verified)
+            }
+            ((Asked::Keys, index, generation), Answer::KeyPeriods(answer)) => {
+                self.answer_keys(now, (index, generation), answer)
+            }
+            _ => Err(Misuse::WrongAnswer),
+        }
+    }
+
+    fn answer_verification(&mut self, now: Now, ask: AskId, verified: bool) -> Result<(), Misuse> {
         let mut waiting = self.unverified.answered(ask);
         let Some(waiting) = &mut waiting else {
             return Err(Misuse::DeadHandle);
         };
         let arrived = &mut waiting.arrived;
         self.held_bytes -= arrived.delivery.bytes().len();
-        let Answer::Verified(verified) = answer;
         let verified = if !verified {
             Err(ObjectFault::SignatureInvalid)
         } else if waiting.key_known {

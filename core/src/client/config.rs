@@ -182,6 +182,9 @@ impl ClientConfig {
             ("limits.pending_verifications", limits.pending_verifications),
             ("limits.publishers", limits.publishers),
             ("limits.answers", limits.answers),
+            ("limits.group_periods", limits.group_periods),
+            ("limits.group_pulls", limits.group_pulls),
+            ("limits.group_publishers", limits.group_publishers),
         ];
         if let Some((setting, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
             return refuse(setting, "at least 1");

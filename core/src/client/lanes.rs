@@ -20,14 +20,13 @@ pub(super) use self::keys::{LaneKey, NumberingKey};
 pub(super) use self::slots::Lanes;
 use super::timers::Timer;
 use super::{Client, LaneId, TopicId};
-use crate::code::UnopenedReason;
 use crate::delivery::Delivery;
 use crate::inbound::lane::{Folded, Lane, LaneConfig, LaneItem, Offer, Reach, Slot};
 use crate::notice::{Item, Notice, Numbering};
 use crate::time::{Instant, Now};
 use crate::topic;
 use crate::wire::Publication;
-use crate::{NodeId, RealmId, SubscriptionId};
+use crate::{GroupId, NodeId, RealmId, SubscriptionId};
 
 /// A topic somebody was heard on.
 #[derive(Debug)]
@@ -57,6 +56,10 @@ pub(super) struct Work {
     pub(super) held_bytes: usize,
     /// Those of them that its publisher's account knows.
     accounted: usize,
+    /// Facts it holds that came sealed.
+    pub(super) sealed: usize,
+    /// The group whose key its next fact waits for.
+    pub(super) awaits: Option<GroupId>,
     /// It is in its stream's waiting list, as it is while it is ready and its stream is full.
     pub(super) waiting: bool,
     armed: Option<Instant>,
@@ -73,6 +76,8 @@ impl Work {
                 topic: topic.to_owned(),
                 held_bytes: 0,
                 accounted: 0,
+                sealed: 0,
+                awaits: None,
                 waiting: false,
                 armed: None,
                 resting: false,
@@ -80,6 +85,7 @@ impl Work {
         };
         work.lane.renew(config);
         (work.waiting, work.armed, work.resting) = (false, None, false);
+        (work.sealed, work.awaits) = (0, None);
         debug_assert!((work.held_bytes, work.accounted) == (0, 0));
         work.topic.clear();
         work.topic.push_str(topic);
@@ -213,15 +219,23 @@ impl LaneSlot {
         Some(told(publisher, &work.topic, item))
     }
 
+    /// The fact that is next, if it is sealed and not opened.
+    pub(super) fn sealed_front(&mut self) -> Option<&mut Delivery> {
+        let work = self.work().filter(|work| work.sealed > 0)?;
+        let front = work.lane.front()?.item;
+        front.sealed_under().is_some().then_some(front)
+    }
+
     /// The next item, as the stream wants it.
     pub(super) fn poll(&mut self, held: &mut usize) -> Option<Item> {
         let publisher = self.publisher;
         let work = self.work()?;
         let item = work.lane.poll()?;
         if let LaneItem::Fact { item, .. } = &item {
-            let bytes = item.bytes().len();
+            let bytes = item.weight();
             work.held_bytes -= bytes;
             *held -= bytes;
+            work.sealed -= usize::from(item.sealed());
         }
         Some(told(publisher, &work.topic, item))
     }
@@ -246,8 +260,7 @@ fn told(publisher: NodeId, topic: &str, item: LaneItem<Delivery>) -> Item {
             late,
             item: mut delivery,
         } => {
-            // Sealed facts are opened at the front of their lane; without a group nothing opens them.
-            let Some(seal_key_id) = delivery.sealed_under else {
+            let Some((reason, seal_key_id)) = delivery.unopened() else {
                 delivery.late = late;
                 return Item::Fact(delivery);
             };
@@ -255,7 +268,7 @@ fn told(publisher: NodeId, topic: &str, item: LaneItem<Delivery>) -> Item {
                 of: numbering(epoch),
                 seq,
                 seal_key_id,
-                reason: UnopenedReason::NoGroup,
+                reason,
             }
         }
         LaneItem::Conflict {
@@ -532,6 +545,7 @@ impl Client {
                 self.account_stream(id, work.accounted, 0);
             }
             self.disarm(work.armed, Timer::Lane(id));
+            self.stop_awaiting(id, work.awaits);
         }
         if let Some(id) = self.subscription_of(&slot)
             && let Some(found) = self.subscriptions.get_mut(id)

@@ -11,7 +11,9 @@ mod carriers;
 mod commit;
 mod config;
 mod counter;
+mod groups;
 mod lanes;
+mod opening;
 mod pool;
 mod publish;
 mod publisher;
@@ -32,13 +34,15 @@ use alloc::vec::Vec;
 pub(crate) use self::config::SignerBox;
 pub use self::config::{ClientConfig, ValidClientConfig, Verification};
 use self::counter::Counters;
+pub use self::groups::GroupStatus;
+use self::groups::Groups;
 use self::lanes::{LaneKey, Lanes, NumberingKey, Topic, Work};
 use self::pool::{Dialled, NodeSide};
 use self::publish::Outgoing;
 use self::publisher::OpenPublisher;
 use self::questions::Questions;
 use self::receive::Last;
-pub use self::request::{Publish, Sources, Subscribe};
+pub use self::request::{Group, Publish, Sources, Subscribe, Token};
 pub use self::status::{ClientStatus, LinkState, LinkStatus, SubscriptionStatus};
 use self::streams::Subscription;
 use self::subscriptions::Wire;
@@ -65,9 +69,9 @@ inner_handle!(/** One (realm, filter) asked of stations. */ WireId);
 
 /// A node. See the module's text.
 ///
-/// Getters: `id`, `last_epoch`, `status`, `subscription`, `memory`, `poll_timeout`. Inputs: `handle_link`, `handle_dial_failed`,
+/// Getters: `id`, `last_epoch`, `status`, `subscription`, `group`, `memory`, `poll_timeout`. Inputs: `handle_link`, `handle_dial_failed`,
 /// `handle_input`, `handle_written`, `handle_timeout`. Commands, which may refuse and then have changed nothing: `subscribe`, `unsubscribe`,
-/// `publish`, `cancel`, `open_publisher`, `end_publisher`, `cancel_publisher`, `epochs_kept`, `answer`, `close_link`, `close`. Outputs: `poll_action`, `poll_item`, `poll_transmit`; they take no time and decide
+/// `publish`, `cancel`, `open_publisher`, `end_publisher`, `cancel_publisher`, `join_group`, `leave_group`, `epochs_kept`, `answer`, `close_link`, `close`. Outputs: `poll_action`, `poll_item`, `poll_transmit`; they take no time and decide
 /// nothing.
 #[derive(Debug)]
 pub struct Client {
@@ -110,6 +114,7 @@ pub struct Client {
     /// Publications that lost a link and wait for another, once for each, the oldest first.
     displaced: VecDeque<Ticket>,
     open_publishers: Arena<PublisherId, OpenPublisher>,
+    groups: Groups,
     counters: Counters,
     timers: BTreeSet<(Instant, Timer)>,
     actions: VecDeque<Action>,
@@ -174,6 +179,7 @@ impl Client {
             tickets: Arena::default(),
             displaced: VecDeque::new(),
             open_publishers: Arena::default(),
+            groups: Groups::new(seed),
             counters: Counters::new(
                 config.last_epoch,
                 config.keep_epochs.then_some(config.last_epoch),
@@ -235,6 +241,7 @@ impl Client {
         if slept(before, self.now, || self.poll_timeout()) {
             self.report(DiagnosticCode::ClockJumped, None, "");
             self.suspect_all(self.now);
+            self.suspect_keys(self.now);
         }
         self.now
     }

@@ -14,7 +14,8 @@ use super::pool::Out;
 use super::timers::Timer;
 use super::{Client, Publish};
 use crate::action::{Action, Outcome, StationRef};
-use crate::code::OutcomeCode;
+use crate::code::{OutcomeCode, UnopenedReason};
+use crate::crypto::{Seal, SealError};
 use crate::error::LinkError;
 use crate::refusal::{Misuse, Refusal, Refused};
 use crate::time::{Instant, Now};
@@ -83,6 +84,7 @@ impl Client {
             return Err(Refusal::UnsetClock);
         }
         self.check_publisher(request.publisher)?;
+        self.check_seal(now, request)?;
         let links = self.choose_links(request.one)?;
         let number = self
             .counters
@@ -101,9 +103,21 @@ impl Client {
         Ok(self.send(now, object, request, links, false))
     }
 
+    /// Whether it may go as it is: sealed under a key that is there, or in the clear where no group was joined.
+    fn check_seal(&mut self, now: Now, request: &Publish) -> Result<(), Refusal> {
+        self.check_group(request.group, &request.realm, &request.topic)?;
+        if let Some(group) = request.group {
+            return self.check_sealing(now, group);
+        }
+        match self.groups.covering(&request.realm, &request.topic) {
+            Some(group) => Err(Refusal::GroupHeld { group }),
+            None => Ok(()),
+        }
+    }
+
     /// The signed bytes of a publication, if all of these links take them.
     pub(super) fn sign(
-        &self,
+        &mut self,
         now: Now,
         request: &Publish,
         number: Number,
@@ -120,20 +134,39 @@ impl Client {
             one: request.one,
             body: Body::Payload(&request.payload),
         };
-        let signer = &*self.config.signer.0;
         let room = links
             .iter()
             .filter_map(|link| self.links.get(*link)?.longest_publication())
             .min()
             .unwrap_or(0);
-        let length = draft.object_len(signer.profile());
+        let signer = &*self.config.signer.0;
+        let length = match request.group {
+            Some(_) => draft.sealed_object_len(signer.profile()),
+            None => draft.object_len(signer.profile()),
+        };
         if length > room {
             return Err(Refusal::TooLarge { limit: room as u32 });
         }
         let mut object = Vec::with_capacity(length);
-        draft
-            .sign(signer, &mut object)
-            .map_err(|_| Refusal::Signer)?;
+        let Some(group) = request.group else {
+            let signed = draft.sign(signer, &mut object);
+            return signed.map(|()| object).map_err(|_| Refusal::Signer);
+        };
+        let reason = UnopenedReason::NoGroup;
+        let joined = self.groups.get_mut(group);
+        let joined = joined.ok_or(Refusal::Group { group, reason })?;
+        let key = joined.keyring.sealing(now, &self.id);
+        let (key_id, subkey) = key.map_err(|_| Refusal::GroupPending { group })?;
+        let seal = Seal {
+            key_id,
+            subkey,
+            entropy: self.entropy.draw(),
+        };
+        let sealed = draft.sign_sealed(signer, &seal, &mut object);
+        sealed.map_err(|fault| match fault {
+            SealError::Signer => Refusal::Signer,
+            SealError::TooLong => Refusal::TooLarge { limit: room as u32 },
+        })?;
         Ok(object)
     }
 

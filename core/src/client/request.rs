@@ -5,16 +5,18 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use bytes::Bytes;
+use zeroize::Zeroizing;
 
 use crate::inbound::lane::Mode;
 use crate::inbound::stream::OnFull;
 use crate::refusal::Refusal;
 use crate::wire::{self, MAX_TTL_MS, PayloadError, Positions, PositionsFault};
-use crate::{NodeId, PublisherId, RealmId};
+use crate::{GroupId, NodeId, PublisherId, RealmId};
 
 /// Who may speak in a subscription. Required; there is no default.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +26,54 @@ pub enum Sources {
     Nodes(Vec<NodeId>),
     /// Anyone whose signature verifies: an explicit opt-out.
     Open,
+}
+
+/// What whoever gives keys out admits a node with. Wiped when the last of its copies is dropped, and never shown.
+#[derive(Clone)]
+pub struct Token(Arc<Zeroizing<Vec<u8>>>);
+
+impl Token {
+    /// From its bytes, which nothing here reads.
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self(Arc::new(Zeroizing::new(bytes)))
+    }
+
+    /// Its bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl core::fmt::Debug for Token {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+/// A sealed group to be joined (WIRE.md section 6.2).
+#[derive(Clone, Debug)]
+pub struct Group {
+    pub(crate) realm: RealmId,
+    pub(crate) prefix: String,
+    pub(crate) token: Option<Token>,
+}
+
+impl Group {
+    /// The group of `realm` whose topics begin with `prefix`: two segments at least, the second of which names the organisation.
+    pub fn new(realm: RealmId, prefix: impl Into<String>) -> Self {
+        Self {
+            realm,
+            prefix: prefix.into(),
+            token: None,
+        }
+    }
+
+    /// What goes with its questions. Default: nothing.
+    #[must_use]
+    pub fn token(mut self, token: Token) -> Self {
+        self.token = Some(token);
+        self
+    }
 }
 
 /// A subscription to be made.
@@ -38,6 +88,7 @@ pub struct Subscribe {
     pub(crate) sparse: Vec<NodeId>,
     /// What an earlier run committed; empty for one that only commits.
     pub(crate) resume: Option<Box<Positions>>,
+    pub(crate) group: Option<GroupId>,
 }
 
 impl Subscribe {
@@ -53,7 +104,16 @@ impl Subscribe {
             queue_capacity: None,
             sparse: Vec::new(),
             resume: None,
+            group: None,
         }
+    }
+
+    /// Sealed facts are opened with the keys of this group, whose prefix covers the filter; in the clear are delivered those its policy lets
+    /// pass. Default: none, and a sealed fact is told as `Unopened { no_group }`.
+    #[must_use]
+    pub fn group(mut self, group: GroupId) -> Self {
+        self.group = Some(group);
+        self
     }
 
     /// How facts are ordered. Default: `Ordered`.
@@ -113,6 +173,7 @@ pub struct Publish {
     pub(crate) ttl: Option<Duration>,
     pub(crate) one: bool,
     pub(crate) publisher: Option<PublisherId>,
+    pub(crate) group: Option<GroupId>,
 }
 
 impl Publish {
@@ -138,7 +199,16 @@ impl Publish {
             ttl: None,
             one: false,
             publisher: None,
+            group: None,
         }
+    }
+
+    /// Sealed for this group, whose prefix covers the topic; never in the clear instead. Default: in the clear, which is refused under the
+    /// prefix of a group this node has joined.
+    #[must_use]
+    pub fn group(mut self, group: GroupId) -> Self {
+        self.group = Some(group);
+        self
     }
 
     /// How long it may travel, at most one hour. Default: 10 minutes. Every verifier adds 5 minutes

@@ -19,12 +19,14 @@ use crate::{LinkId, NodeId, SubscriptionId, Ticket};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) announcements_dropped: u64,
+    pub(super) clear_refused: u64,
     pub(super) clock_jumps: u64,
     pub(super) dials_failed: u64,
     pub(super) dropped: u64,
     pub(super) links_failed: u64,
     pub(super) stray_pongs: u64,
     pub(super) unasked_frames: u64,
+    pub(super) unopened: u64,
     pub(super) unknown_frames: u64,
 }
 
@@ -199,6 +201,7 @@ impl Client {
             faults: self.faults.clone(),
             counters: alloc::vec![
                 ("announcements_dropped", counts.announcements_dropped),
+                ("clear_refused", counts.clear_refused),
                 ("clock_jumps", counts.clock_jumps),
                 ("dials_failed", counts.dials_failed),
                 ("dropped", counts.dropped),
@@ -206,6 +209,7 @@ impl Client {
                 ("stray_pongs", counts.stray_pongs),
                 ("unasked_frames", counts.unasked_frames),
                 ("unknown_frames", counts.unknown_frames),
+                ("unopened", counts.unopened),
             ],
         }
     }
@@ -334,6 +338,12 @@ impl Client {
             self.counters.len(),
             limits.counters,
             self.counters.memory(),
+        );
+        report.add(
+            "groups",
+            self.groups.len(),
+            limits.groups,
+            self.groups.memory(),
         );
         report
     }

@@ -22,7 +22,7 @@ use crate::limits::ClientLimits;
 use crate::notice::{Item, Notice, Numbering};
 use crate::time::{Instant, Now, WallMs};
 use crate::wire::SKEW_MS;
-use crate::{NodeId, RealmId, SubscriptionId};
+use crate::{GroupId, NodeId, RealmId, SubscriptionId};
 
 impl StreamItem for Item {
     type First = Box<(Numbering, u64)>;
@@ -54,7 +54,7 @@ impl StreamItem for Item {
     /// A notice takes a place and nothing of what publications share: it could not be refused.
     fn bytes(&self) -> usize {
         match self {
-            Self::Fact(delivery) => delivery.bytes().len(),
+            Self::Fact(delivery) => delivery.weight(),
             Self::Notice(_) => 0,
         }
     }
@@ -92,6 +92,8 @@ pub(super) struct Subscription {
     pub(super) realm: RealmId,
     pub(super) filter: String,
     pub(super) sources: Sources,
+    /// With whose keys sealed facts are opened.
+    pub(super) group: Option<GroupId>,
     pub(super) mode: Mode,
     sparse: alloc::vec::Vec<NodeId>,
     pub(super) stream: HeapStream<Item>,
@@ -131,6 +133,7 @@ impl Subscription {
             realm: request.realm,
             filter: request.filter,
             sources: request.sources,
+            group: request.group,
             mode: request.mode,
             sparse: request.sparse,
             stream: HeapStream::with_bounds(bounds, request.on_full),
@@ -450,7 +453,11 @@ impl Client {
                 }
                 return;
             }
-            let Some(item) = slot.poll(&mut self.held_bytes) else {
+            if slot.sealed_front().is_some() && !self.open_front(id, subscription) {
+                return;
+            }
+            let slot = self.lanes.get_mut(id);
+            let Some(item) = slot.and_then(|slot| slot.poll(&mut self.held_bytes)) else {
                 return;
             };
             self.push(subscription, item);

@@ -73,7 +73,7 @@ impl Client {
     /// Subscribes: the stream is readable at once, and says what may be missing from its first acceptance on.
     ///
     /// # Errors
-    /// `Closed`, `BadFilter`, `SystemTopic`, `NoSources`, `TooManySubscriptions`; the request comes back.
+    /// `Closed`, `BadFilter`, `SystemTopic`, `NoSources`, `TooManySubscriptions`, `BadGroup`, `Group`; the request comes back.
     pub fn subscribe(
         &mut self,
         now: Now,
@@ -132,6 +132,14 @@ impl Client {
         }
         if self.subscriptions.len() >= self.config.limits.subscriptions {
             return Err(refusal::Refusal::TooManySubscriptions);
+        }
+        self.check_group(request.group, &request.realm, &request.filter)?;
+        // A group that never had keys gives none to this one either.
+        if let Some(group) = request.group
+            && let Some(status) = self.group(group)
+            && let (None, Some(reason)) = (status.policy, status.failed)
+        {
+            return Err(refusal::Refusal::Group { group, reason });
         }
         Ok(())
     }

@@ -1,14 +1,14 @@
 //! The node's deadlines, in one ordered index.
 //!
 //! Decides: nothing of its own; calls what is due. Leaves to others: what is done then. Believes: mono. Bounded by: one entry per link,
-//! lane, ticket, question, stream and station; 256 of them per call.
+//! lane, ticket, question, stream, group and station; 256 of them per call.
 
 use core::time::Duration;
 
 use super::{Client, LaneId, WireId};
 use crate::action::{StationRef, Turn};
 use crate::time::{Instant, Now};
-use crate::{LinkId, SubscriptionId, Ticket};
+use crate::{GroupId, LinkId, SubscriptionId, Ticket};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
@@ -20,6 +20,8 @@ pub(super) enum Timer {
     Dial(StationRef),
     /// A stream whose episode of drops ends.
     Episode(SubscriptionId),
+    /// A key of a group that is due, or over.
+    Group(GroupId),
     /// A missing number, or a lane that fell silent.
     Lane(LaneId),
     /// A handshake or a frame that is not whole.
@@ -60,6 +62,7 @@ impl Client {
                 Timer::Again(wire, link) => self.ask_again(now, wire, link),
                 Timer::Dial(station) => self.dial(station),
                 Timer::Episode(subscription) => self.episode_timeout(now, subscription),
+                Timer::Group(group) => self.group_timeout(now, group),
                 Timer::Lane(lane) => self.lane_timeout(now, lane),
                 Timer::Link(link) => self.link_timeout(now, link),
                 Timer::Report => self.report_timeout(now),

@@ -55,11 +55,39 @@ impl PeriodKey {
     pub const fn id(&self) -> &[u8; 8] {
         &self.id
     }
+
+    /// None: the place of one.
+    pub(crate) const EMPTY: Self = Self {
+        id: [0; 8],
+        secret: [0; 32],
+    };
+
+    /// Copies it to where it stays: a move would leave a copy behind.
+    pub(crate) fn set(&mut self, other: &Self) {
+        self.id = other.id;
+        self.secret.copy_from_slice(&other.secret);
+    }
+
+    /// Wipes the secret; the id stays.
+    pub(crate) fn wipe(&mut self) {
+        self.secret.zeroize();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_wiped(&self) -> bool {
+        self.secret == [0; 32]
+    }
+
+    /// Whether both are one key under one id. Looks at all of it.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let pairs = self.secret.iter().zip(&other.secret);
+        self.id == other.id && pairs.fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+    }
 }
 
 impl Drop for PeriodKey {
     fn drop(&mut self) {
-        self.secret.zeroize();
+        self.wipe();
     }
 }
 
@@ -229,7 +257,7 @@ impl Subkey {
     }
 
     #[cfg(test)]
-    pub(super) fn bytes(&self) -> &[u8; 32] {
+    pub(crate) fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }

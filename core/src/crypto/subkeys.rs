@@ -148,6 +148,14 @@ impl<S: AsRef<[SubkeySlot]> + AsMut<[SubkeySlot]>> SubkeyCache<S> {
         usize::from(before - self.len)
     }
 
+    /// Wipes every subkey.
+    pub fn clear(&mut self) {
+        self.slots.as_mut().fill_with(SubkeySlot::default);
+        self.spare.wipe();
+        (self.begun, self.len) = (0, 0);
+        (self.free, self.newest, self.oldest) = (NONE, NONE, NONE);
+    }
+
     /// Subkeys kept.
     pub fn len(&self) -> usize {
         usize::from(self.len)

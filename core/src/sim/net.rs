@@ -543,6 +543,10 @@ impl Net {
                 question: Question::Verify(job),
                 ..
             } => self.ask(index, ask, job),
+            Action::Ask {
+                question: Question::KeyPeriods(_),
+                ..
+            } => {}
             Action::Close { link, reason } => {
                 if let Some((cable, side)) = self.cable_of(index, link) {
                     self.close(cable, side, reason);
@@ -575,7 +579,7 @@ impl Net {
                     });
                 }
             }
-            Action::Progress { .. } | Action::Report(_) => {}
+            Action::Keys { .. } | Action::Progress { .. } | Action::Report(_) => {}
         }
     }
 }

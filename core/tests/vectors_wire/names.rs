@@ -202,6 +202,12 @@ fn tables() -> Vec<(
             None,
             rows!(SourceRefusal),
         ),
+        (
+            "10.16",
+            "What a group asks of facts under its prefix",
+            None,
+            rows!(SealPolicy),
+        ),
     ]
 }
 

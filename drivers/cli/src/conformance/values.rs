@@ -173,6 +173,7 @@ fn set_of(section: &str) -> Result<&'static str, Broken> {
         "10.13" => "UnopenedReason",
         "10.14" => "DiagnosticCode",
         "10.15" => "SourceRefusal",
+        "10.16" => "SealPolicy",
         other => return Err(format!("is of the unknown section {other}")),
     })
 }

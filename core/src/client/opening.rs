@@ -1,0 +1,140 @@
+//! Sealed facts on their way to their reader, and clear ones where they may not be.
+//!
+//! Decides: when a key is asked for, whether the fact at the front of a lane may leave, and that it is told when it cannot be opened. Leaves to
+//! others: which key is due (the keyring), the order (the lane). Believes: both clocks. Bounded by: what lanes hold; a lane waits no longer
+//! than its question.
+
+use super::lanes::{LaneKey, LaneSlot};
+use super::{Client, LaneId, TopicId};
+use crate::SubscriptionId;
+use crate::code::{DiagnosticCode, ObjectFault, SealPolicy, UnopenedReason};
+use crate::delivery::Delivery;
+use crate::keyring::Lookup;
+use crate::time::Now;
+
+/// Whether the fact at the front of a lane leaves it.
+enum Front {
+    /// It may, or there is none that is sealed.
+    Leaves,
+    /// It does, and could not be opened.
+    Unopened(UnopenedReason),
+    /// Its key was asked for.
+    Waits,
+}
+
+impl Client {
+    /// A sealed fact has come for a subscription: its key is asked for before it is its turn.
+    pub(super) fn want_key(&mut self, now: Now, id: SubscriptionId, delivery: &Delivery) {
+        let Some(key_id) = delivery.sealed_under() else {
+            return;
+        };
+        let Some(group) = self.subscriptions.get(id).and_then(|found| found.group) else {
+            return;
+        };
+        if let Some(joined) = self.groups.get_mut(group) {
+            joined.keyring.want(now, &key_id, &delivery.publisher());
+            self.touch_group(group);
+        }
+    }
+
+    /// Whether a fact is in the clear where a group of this node requires seals.
+    pub(super) fn is_clear_where_sealed(&self, delivery: &Delivery) -> bool {
+        if self.groups.len() == 0 || delivery.sealed_under().is_some() {
+            return false;
+        }
+        let covering = self.groups.covering(&delivery.realm(), delivery.topic());
+        let joined = covering.and_then(|group| self.groups.get(group));
+        joined.is_some_and(|joined| joined.keyring.policy() == Some(SealPolicy::Required))
+    }
+
+    /// Refuses it to all its readers: nothing waits for its place.
+    pub(super) fn refuse_clear(
+        &mut self,
+        now: Now,
+        delivery: &Delivery,
+        topic: TopicId,
+        readers: &[SubscriptionId],
+    ) {
+        self.faults.add(ObjectFault::ClearRefused);
+        self.counts.clear_refused += readers.len() as u64;
+        self.report(
+            DiagnosticCode::ClearRefused,
+            None,
+            ObjectFault::ClearRefused.text(),
+        );
+        for subscription in readers {
+            let key = LaneKey {
+                publisher: delivery.publisher(),
+                topic,
+                subscription: *subscription,
+            };
+            if !delivery.anycast() {
+                self.close_place(now, key, delivery.epoch().unwrap_or(0), delivery.seq());
+            }
+        }
+    }
+
+    /// Opens what is next in a lane, if it is sealed. `false`: its key is waited for, and the lane with it.
+    pub(super) fn open_front(&mut self, id: LaneId, subscription: SubscriptionId) -> bool {
+        let (now, profile) = (self.now, self.profile());
+        let group = self
+            .subscriptions
+            .get(subscription)
+            .and_then(|found| found.group);
+        let Some(slot) = self.lanes.get_mut(id) else {
+            return true;
+        };
+        let front = match (slot.sealed_front(), group) {
+            (None, _) => Front::Leaves,
+            (Some(_), None) => Front::Unopened(UnopenedReason::NoGroup),
+            (Some(delivery), Some(group)) => match self.groups.get_mut(group) {
+                None => Front::Unopened(UnopenedReason::NoGroup),
+                Some(joined) => {
+                    let key_id = delivery.sealed_under().unwrap_or_default();
+                    match joined.keyring.lookup(now, &key_id, &delivery.publisher()) {
+                        Lookup::Held(subkey) => match delivery.open(subkey, profile) {
+                            Ok(()) => Front::Leaves,
+                            Err(reason) => Front::Unopened(reason),
+                        },
+                        Lookup::Unopened(reason) => Front::Unopened(reason),
+                        Lookup::Waiting => {
+                            joined.waiting.insert(id);
+                            Front::Waits
+                        }
+                    }
+                }
+            },
+        };
+        if let Some(group) = group {
+            self.touch_group(group);
+        }
+        match front {
+            Front::Leaves => true,
+            Front::Waits => {
+                self.set_awaits(id, group);
+                false
+            }
+            Front::Unopened(reason) => {
+                if let Some(delivery) = self.lanes.get_mut(id).and_then(LaneSlot::sealed_front) {
+                    delivery.set_unopened(reason);
+                }
+                self.counts.unopened += 1;
+                self.report(DiagnosticCode::EventUnopened, None, reason.text());
+                true
+            }
+        }
+    }
+
+    fn set_awaits(&mut self, id: LaneId, group: Option<crate::GroupId>) {
+        if let Some(work) = self.lanes.get_mut(id).and_then(LaneSlot::work) {
+            work.awaits = group;
+        }
+    }
+
+    /// A lane is gone: no group wakes it.
+    pub(super) fn stop_awaiting(&mut self, id: LaneId, group: Option<crate::GroupId>) {
+        if let Some(joined) = group.and_then(|group| self.groups.get_mut(group)) {
+            joined.waiting.remove(&id);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What a group requires, what an answer may be, and what all of it may cost.
+
+use tidings::code::{DiagnosticCode, ObjectFault, SealPolicy, UnopenedReason};
+use tidings::keyring::{KeyPeriod, Which};
+use tidings::sim::START;
+use tidings::{
+    Answer, ClientConfig, ClientLimits, Group, KeyPeriods, Misuse, Sources, Subscribe, WallMs,
+};
+
+use super::common::{Fact, at, counter, items, open, realm, signer};
+use super::rig::{Member, R, key_id, keys, sealed, told};
+
+#[test]
+fn where_seals_are_required_a_clear_fact_is_refused_on_every_subscription_and_its_place_closed() {
+    let mut member = Member::new(SealPolicy::Required);
+    let plain = Subscribe::new(realm(), "weather/**", Sources::Open);
+    let plain = member
+        .node
+        .client
+        .subscribe(at(0), plain)
+        .expect("accepted");
+    member.seq(at(1), 1, 0);
+    member.node.seq(at(2), 0, 2);
+    member.node.seq(at(2), 0, 2);
+    member.seq(at(3), 3, 0);
+    assert_eq!(member.words(), ["1", "3"], "neither missing nor waited for");
+    let others = told(&items(&mut member.node.client, plain));
+    assert_eq!(others, ["unopened 1 no_group", "unopened 3 no_group"]);
+    let status = member.node.client.status();
+    assert_eq!(counter(&status.counters, "clear_refused"), 2);
+    assert_eq!(member.node.faults(ObjectFault::ClearRefused), 1);
+    assert_eq!(member.node.faults(ObjectFault::Duplicate), 1);
+    assert_eq!(member.node.client.reported(DiagnosticCode::ClearRefused), 1);
+}
+
+#[test]
+fn the_longest_prefix_that_was_joined_decides() {
+    let mut member = Member::new(SealPolicy::Required);
+    let inner = Group::new(realm(), "weather/acme/app/days");
+    member
+        .node
+        .client
+        .join_group(at(0), inner)
+        .expect("a good prefix");
+    assert_eq!(
+        member.answer(at(0), Which::Current, keys(SealPolicy::Off, &[0])),
+        Ok(())
+    );
+    member.node.seq(at(1), 0, 1);
+    assert_eq!(member.words(), ["1"]);
+}
+
+#[test]
+fn an_answer_of_another_kind_late_or_twice_is_a_misuse_and_changes_nothing() {
+    let mut member = Member::new(SealPolicy::Preferred);
+    member.seq(at(1), 1, 9);
+    let ask = member.open_ask(Which::One(key_id(9)));
+    let client = &mut member.node.client;
+    let wrong = client.answer(at(1), ask, Answer::Verified(true));
+    assert_eq!(wrong, Err(Misuse::WrongAnswer));
+    assert_eq!(
+        client.answer(at(2), ask, keys(SealPolicy::Off, &[9])),
+        Ok(())
+    );
+    let twice = client.answer(at(3), ask, keys(SealPolicy::Off, &[9]));
+    assert_eq!(twice, Err(Misuse::DeadHandle));
+}
+
+#[test]
+fn an_answer_that_breaks_a_rule_answers_what_waits_and_is_reported() {
+    let mut member = Member::new(SealPolicy::Preferred);
+    member.seq(at(1), 1, 9);
+    // Nothing by that id, and a period that was not asked for.
+    let other = keys(SealPolicy::Preferred, &[0]);
+    assert_eq!(member.answer(at(2), Which::One(key_id(9)), other), Ok(()));
+    assert_eq!(member.words(), ["unopened 1 no_distributor"]);
+    assert_eq!(member.node.client.reported(DiagnosticCode::KeysFailed), 1);
+    let status = member.node.client.group(member.group).expect("joined");
+    assert_eq!((status.periods, status.stats.refused_answers), (1, 1));
+}
+
+#[test]
+fn a_reader_that_missed_a_rotation_asks_for_each_period_it_missed_once() {
+    let mut member = Member::new(SealPolicy::Preferred);
+    let now = 4 * R + 1000;
+    // Its distributor was away: it holds nothing newer than period 0.
+    member.node.time(at(now));
+    member.asks();
+    member.asked.clear();
+    let fact = |seq| Fact {
+        published_at: at(now).wall,
+        ..Fact::numbered(seq)
+    };
+    for (seq, n) in [(1, 2), (2, 2), (3, 3), (4, 4)] {
+        member.fact(at(now), fact(seq), n);
+    }
+    let mut asked = member.asks();
+    asked.sort_unstable();
+    assert_eq!(asked, [2, 3, 4].map(|n| Which::One(key_id(n))));
+    for n in [4, 3, 2] {
+        let given = keys(SealPolicy::Preferred, &[n]);
+        assert_eq!(
+            member.answer(at(now + 1), Which::One(key_id(n)), given),
+            Ok(())
+        );
+    }
+    assert_eq!(member.words(), ["1", "2", "3", "4"]);
+}
+
+#[test]
+fn weak_point_1_publishers_that_invent_ids_cost_a_bounded_number_of_questions() {
+    let mut limits = ClientLimits::default();
+    limits.group_pulls = 32;
+    let config = ClientConfig::new(signer(1)).limits(limits);
+    let mut member = Member::with(config, |group| open().group(group));
+    let first = member.answer(at(0), Which::Current, keys(SealPolicy::Preferred, &[0]));
+    assert_eq!(first, Ok(()));
+    let line = |member: &Member| {
+        let report = member.node.client.memory();
+        report.line("groups").expect("a line").bytes
+    };
+    let before = line(&member);
+    let mut asked = 0;
+    for n in 0..200u64 {
+        let by = signer(1000 + n);
+        for seq in 1..=5 {
+            let object = sealed(&by, Fact::numbered(seq), 20 + (n * 5 + seq) % 200);
+            member.node.object(at(1), 0, &object);
+        }
+        asked += member.asks().len();
+    }
+    assert_eq!(asked, 32);
+    assert!(
+        line(&member) <= before + 200 * 64 + 32 * 64,
+        "{} after {before}",
+        line(&member)
+    );
+    let limits = ClientLimits::default().worst_case_bytes();
+    assert!(member.node.client.memory().bytes() <= limits);
+    // A member that seals under what is held is not affected.
+    member.seq(at(2), 1, 0);
+    assert_eq!(member.words().last().map(String::as_str), Some("1"));
+    // All that waited is told once the questions are over.
+    member.asked.clear();
+    member.node.time(at(15_001));
+    let words = member.words();
+    assert!(
+        words.iter().all(|word| word.starts_with("unopened")),
+        "{words:?}"
+    );
+    assert_eq!(
+        member
+            .node
+            .client
+            .group(member.group)
+            .expect("joined")
+            .waiting,
+        0
+    );
+}
+
+#[test]
+fn weak_point_2_a_distributor_whose_clock_trails_is_not_asked_without_end() {
+    let mut member = Member::new(SealPolicy::Preferred);
+    let mut asked = 0;
+    // Five minutes behind, it makes the next period only then.
+    let mut ms = R - R / 3;
+    while ms < R + 290_000 {
+        member.node.time(at(ms));
+        if member.asks().contains(&Which::Current) {
+            asked += 1;
+            let same = keys(SealPolicy::Preferred, &[0]);
+            assert_eq!(member.answer(at(ms), Which::Current, same), Ok(()));
+        }
+        ms += 500;
+    }
+    assert!((2..=25).contains(&asked), "{asked}");
+}
+
+#[test]
+fn weak_point_5_an_answer_by_id_cannot_bring_other_periods() {
+    let mut member = Member::new(SealPolicy::Preferred);
+    member.seq(at(1), 1, 1);
+    let period = |n: u64| {
+        let from = START.as_millis() + n * R;
+        KeyPeriod::new(
+            key_id(n),
+            [n as u8 + 1; 32],
+            WallMs::new(from),
+            WallMs::new(from + R),
+        )
+    };
+    let two = Answer::KeyPeriods(Ok(KeyPeriods {
+        policy: SealPolicy::Off,
+        periods: vec![period(1), period(2)],
+    }));
+    assert_eq!(member.answer(at(2), Which::One(key_id(1)), two), Ok(()));
+    assert_eq!(member.words(), ["unopened 1 no_distributor"]);
+    assert_eq!(
+        member
+            .node
+            .client
+            .group(member.group)
+            .expect("joined")
+            .periods,
+        1
+    );
+}
+
+#[test]
+fn every_reason_of_the_table_is_told_in_its_own_words() {
+    for reason in [
+        UnopenedReason::UnknownPeriod,
+        UnopenedReason::PeriodExpired,
+        UnopenedReason::NotAuthorized,
+        UnopenedReason::NotAMember,
+        UnopenedReason::MembershipUnknown,
+        UnopenedReason::NoDistributor,
+    ] {
+        let mut member = Member::new(SealPolicy::Preferred);
+        member.seq(at(1), 1, 9);
+        let refused = super::rig::refusal(reason);
+        assert_eq!(member.answer(at(2), Which::One(key_id(9)), refused), Ok(()));
+        assert_eq!(member.words(), [format!("unopened 1 {reason}")]);
+    }
+}
+
+#[test]
+fn no_secret_and_no_token_is_shown() {
+    let member = Member::new(SealPolicy::Preferred);
+    let shown = format!("{:?} {:?}", member.node.client, keys(SealPolicy::Off, &[0]));
+    let secret = format!("{:?}", [1u8; 32]);
+    assert!(!shown.contains(&secret) && !shown.contains("let me in"));
+}
