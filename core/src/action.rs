@@ -17,7 +17,7 @@ use crate::code::{
 };
 use crate::crypto::{Profile, PublicKey};
 use crate::diagnostic::Diagnostic;
-use crate::keyring::{KeyPeriod, Which};
+use crate::keyring::{AnswerReader, KeyPeriod, KeysFault, MOST_PERIODS, Which};
 use crate::time::Instant;
 use crate::wire::{Object, object::PUBLICATION_LABEL};
 use crate::{AskId, GroupId, LinkId, RealmId, SubscriptionId, Ticket};
@@ -154,6 +154,24 @@ pub struct KeyPeriods {
     pub policy: SealPolicy,
     /// The current period, with the next if it is there; or the one asked for by its id.
     pub periods: Vec<KeyPeriod>,
+}
+
+impl KeyPeriods {
+    /// From the bytes of an answer about a group with this prefix (WIRE.md section 6.2).
+    ///
+    /// # Errors
+    /// [`KeysFault`]; that it suits the question is judged when it is answered.
+    pub fn read(bytes: &[u8], prefix: &str) -> Result<Self, KeysFault> {
+        let mut answer = AnswerReader::new(bytes, prefix)?;
+        let mut periods = Vec::with_capacity(MOST_PERIODS);
+        while let Some(period) = answer.next_period() {
+            periods.push(period?);
+        }
+        Ok(Self {
+            policy: answer.policy(),
+            periods,
+        })
+    }
 }
 
 /// A signature to be checked elsewhere: another core, or hardware.

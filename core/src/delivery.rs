@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use core::ops::Range;
 
 use crate::code::{ObjectFault, UnopenedReason};
-use crate::crypto::{Profile, Subkey};
+use crate::crypto::{OpenError, PeriodKey, Profile, Subkey};
 use crate::time::WallMs;
 use crate::wire::{self, Body, PayloadError, Publication, Via};
 use crate::{NodeId, PublicationHash, RealmId};
@@ -180,13 +180,22 @@ impl Delivery {
     }
 
     /// Opens what is sealed, where its ciphertext was copied to.
-    pub(crate) fn open(&mut self, subkey: &Subkey, profile: Profile) -> Result<(), UnopenedReason> {
+    pub(crate) fn open(
+        &mut self,
+        subkey: &Subkey,
+        period: &PeriodKey,
+        profile: Profile,
+    ) -> Result<(), UnopenedReason> {
         let tampered = UnopenedReason::TagInvalid;
         let read = Publication::parse(&self.bytes, profile).map_err(|_| tampered)?;
         let sealed = self.payload.len();
         let mut text: Arc<[u8]> = core::iter::repeat_n(0, sealed).collect();
         let room = Arc::get_mut(&mut text).ok_or(tampered)?;
-        let opened = read.unseal(subkey, room).map_err(|_| tampered)?;
+        let opened = match read.unseal(subkey, room) {
+            Err(OpenError::OtherScheme) => read.unseal_otherwise(period, room),
+            opened => opened,
+        };
+        let opened = opened.map_err(|_| tampered)?;
         self.payload = 0..opened.len() as u32;
         self.opened = Some(text);
         Ok(())

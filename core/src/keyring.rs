@@ -8,16 +8,18 @@
 //! stays.
 
 mod answer;
+mod payload;
 mod periods;
 mod pulls;
 mod times;
 
 use core::fmt;
 
-use self::answer::check;
 pub use self::answer::{
     ACCEPT_MS, KeyPeriod, KeysFault, MAX_ROTATION_MS, MIN_ROTATION_MS, MOST_PERIODS, Which,
+    check_keys,
 };
+pub use self::payload::{AnswerReader, read_question, write_answer, write_question};
 pub use self::periods::PeriodSlot;
 use self::periods::{Found, Merged, Periods};
 use self::pulls::{Known, Pulls};
@@ -25,7 +27,7 @@ pub use self::pulls::{PULLS_PER_PUBLISHER, PullSlot, REMEMBERED};
 pub use self::times::{PULL_PATIENCE, backoff, repull_at, shortest_wait};
 use crate::NodeId;
 use crate::code::{SealPolicy, UnopenedReason};
-use crate::crypto::{Subkey, SubkeyCache, SubkeySlot};
+use crate::crypto::{PeriodKey, Subkey, SubkeyCache, SubkeySlot};
 use crate::rng::Rng;
 use crate::time::{Duration, Instant, Now, WallMs, soonest};
 
@@ -51,8 +53,13 @@ pub struct KeyAsk {
 #[must_use]
 #[non_exhaustive]
 pub enum Lookup<'k> {
-    /// Under this subkey.
-    Held(&'k Subkey),
+    /// Under this key: its publisher's subkey, and the period's own, for what is sealed otherwise.
+    Held {
+        /// The publisher's subkey in that period.
+        subkey: &'k Subkey,
+        /// The period's key.
+        period: &'k PeriodKey,
+    },
     /// Its key is not here and never will be for it.
     Unopened(UnopenedReason),
     /// Its key was asked for.
@@ -112,7 +119,7 @@ pub struct KeyringStats {
 /// let period = KeyPeriod::new(*b"period 1", [3; 32], now.wall, WallMs::new(until));
 /// keyring.handle_keys(now, ask.which, SealPolicy::Required, &[period]).unwrap();
 /// let publisher = NodeId::new([1; 32]);
-/// assert!(matches!(keyring.lookup(now, b"period 1", &publisher), Lookup::Held(_)));
+/// assert!(matches!(keyring.lookup(now, b"period 1", &publisher), Lookup::Held { .. }));
 /// assert!(keyring.sealing(now, &publisher).is_ok());
 /// ```
 pub struct Keyring<P, U, K: AsRef<[SubkeySlot]> + AsMut<[SubkeySlot]>> {
@@ -223,7 +230,11 @@ where
     pub fn lookup(&mut self, now: Now, id: &[u8; 8], publisher: &NodeId) -> Lookup<'_> {
         let now = self.advance(now);
         match self.periods.find(id) {
-            Found::Held(at) => Lookup::Held(self.subkeys.subkey(self.periods.key(at), publisher)),
+            Found::Held(at) => {
+                let period = self.periods.key(at);
+                let subkey = self.subkeys.subkey(period, publisher);
+                Lookup::Held { subkey, period }
+            }
             Found::Over => Lookup::Unopened(UnopenedReason::PeriodExpired),
             Found::Nothing => match self.absent(now.mono, id, publisher) {
                 Some(reason) => Lookup::Unopened(reason),
@@ -311,7 +322,7 @@ where
         if !self.is_asked(which) {
             return Err(KeysFault::NotAsked);
         }
-        if let Err(fault) = check(which, periods, now.wall) {
+        if let Err(fault) = check_keys(which, periods, now.wall) {
             self.stats.refused_answers += 1;
             self.fail(now.mono, which, UnopenedReason::NoDistributor);
             self.touch();

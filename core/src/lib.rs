@@ -147,7 +147,7 @@
 //! # Features
 //!
 //! `std` (default) implies `alloc`; `alloc` adds the large machines and growth; `fast` adds tables for faster signing; `sim` adds a simulated network
-//! and a fake signature profile for tests. Features add, and never change what is there.
+//! and a fake signature profile for tests; `aes-gcm` opens what is sealed under scheme 1. Features add, and never change what is there.
 //!
 //! # Build settings that matter
 //!

@@ -248,6 +248,16 @@ impl Client {
         Ok(())
     }
 
+    /// The node is closed: no key is left.
+    pub(super) fn leave_all_groups(&mut self) {
+        let all: Vec<GroupId> = self.groups.open.iter().map(|(id, _)| id).collect();
+        for id in all {
+            if let Some(gone) = self.groups.forget(id) {
+                self.disarm(gone.armed, Timer::Group(id));
+            }
+        }
+    }
+
     /// A group; `None` once it was left.
     pub fn group(&self, group: GroupId) -> Option<GroupStatus> {
         let joined = self.groups.get(group)?;

@@ -92,10 +92,12 @@ impl Client {
                 Some(joined) => {
                     let key_id = delivery.sealed_under().unwrap_or_default();
                     match joined.keyring.lookup(now, &key_id, &delivery.publisher()) {
-                        Lookup::Held(subkey) => match delivery.open(subkey, profile) {
-                            Ok(()) => Front::Leaves,
-                            Err(reason) => Front::Unopened(reason),
-                        },
+                        Lookup::Held { subkey, period } => {
+                            match delivery.open(subkey, period, profile) {
+                                Ok(()) => Front::Leaves,
+                                Err(reason) => Front::Unopened(reason),
+                            }
+                        }
                         Lookup::Unopened(reason) => Front::Unopened(reason),
                         Lookup::Waiting => {
                             joined.waiting.insert(id);

@@ -353,6 +353,7 @@ impl Client {
             self.end_link(now, link, CloseReason::Normal, detail);
         }
         self.settle_all();
+        self.leave_all_groups();
     }
 
     /// The wire subscription an event, an answer or a mark belongs to; none when it ended meanwhile.

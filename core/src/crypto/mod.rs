@@ -6,12 +6,16 @@
 mod keys;
 mod profile;
 mod seal;
+#[cfg(feature = "aes-gcm")]
+mod seal1;
 mod subkeys;
 mod verify;
 
 pub use keys::{KeyError, PublicKey, SecretKey, SignError, Signer};
 pub use profile::Profile;
 pub use seal::{OpenError, PeriodKey, Place, SEAL_SCHEME, SEAL_TAG, Seal, SealError, Subkey};
+#[cfg(feature = "aes-gcm")]
+pub use seal1::{SEAL_SCHEME_1, Subkey1};
 pub use subkeys::{SubkeyCache, SubkeySlot};
 
 /// What separates a label from what follows it.

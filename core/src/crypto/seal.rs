@@ -32,8 +32,12 @@ const KEY_LABEL: &str = "TIDINGS-EVENT-KEY-V1";
 /// Begins the associated data.
 const AAD_LABEL: &str = "TIDINGS-EVENT-AAD-V1";
 
+/// The longest of the labels that derive subkeys.
+const LONGEST_LABEL: usize = KEY_LABEL.len();
+
 /// The longest associated data: array, label, realm, topic, publisher, three numbers, key id.
-const MAX_AAD: usize = 1 + 1 + AAD_LABEL.len() + 34 + 3 + MAX_TOPIC_BYTES + 34 + 3 * 9 + 9;
+pub(super) const MAX_AAD: usize =
+    1 + 1 + AAD_LABEL.len() + 34 + 3 + MAX_TOPIC_BYTES + 34 + 3 * 9 + 9;
 
 /// The key of one key period of a group. Wiped when dropped; `Debug` shows its id alone.
 pub struct PeriodKey {
@@ -66,6 +70,11 @@ impl PeriodKey {
     pub(crate) fn set(&mut self, other: &Self) {
         self.id = other.id;
         self.secret.copy_from_slice(&other.secret);
+    }
+
+    /// For whoever writes it down sealed.
+    pub(crate) fn secret(&self) -> &[u8; 32] {
+        &self.secret
     }
 
     /// Wipes the secret; the id stays.
@@ -193,7 +202,7 @@ impl Subkey {
 
     /// Derives it where it stands: a move would leave a copy behind.
     pub(super) fn set(&mut self, period: &PeriodKey, publisher: &NodeId) {
-        derive(&period.secret, publisher, &mut self.0);
+        derive(KEY_LABEL, &period.secret, publisher, &mut self.0);
         wipe_stack();
     }
 
@@ -362,17 +371,30 @@ fn aad<'b>(place: &Place<'_>, buffer: &'b mut [u8; MAX_AAD]) -> Option<&'b [u8]>
 
 /// HKDF-SHA-384: the label is the salt, and stands in the info beside the publisher.
 #[inline(never)]
-fn derive(secret: &[u8; 32], publisher: &NodeId, out: &mut [u8; 32]) {
-    let mut info = [0; 2 + KEY_LABEL.len() + 34];
+fn derive(label: &str, secret: &[u8; 32], publisher: &NodeId, out: &mut [u8; 32]) {
+    let mut info = [0; 2 + LONGEST_LABEL + 34];
     let mut sink = SliceSink::new(&mut info);
     Writer::new(&mut sink)
         .array(2)
-        .text(KEY_LABEL)
+        .text(label)
         .bytes(publisher.as_bytes());
-    let (mut prk, hkdf) = Hkdf::<Sha384>::extract(Some(KEY_LABEL.as_bytes()), secret);
-    hkdf.expand(&info, out)
+    let len = sink.finish().expect("a label is short");
+    let (mut prk, hkdf) = Hkdf::<Sha384>::extract(Some(label.as_bytes()), secret);
+    hkdf.expand(&info[..len], out)
         .expect("32 bytes are less than a block");
     prk.zeroize();
+}
+
+/// The same under the label of another scheme, which is no longer.
+#[cfg(feature = "aes-gcm")]
+pub(super) fn derive_under(
+    label: &str,
+    period: &PeriodKey,
+    publisher: &NodeId,
+    out: &mut [u8; 32],
+) {
+    derive(label, &period.secret, publisher, out);
+    wipe_stack();
 }
 
 /// Overwrites the stack that deriving used: hash states wipe nothing themselves, and they held the period's key.

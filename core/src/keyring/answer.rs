@@ -81,6 +81,8 @@ pub enum KeysFault {
     Acceptance,
     /// It holds no period, or more than two, or more than the one that was asked for by its id.
     Count,
+    /// It is no such map, or of another prefix or an unknown policy.
+    Malformed,
     /// The second does not begin where the first stops, or has its id.
     NotContiguous,
     /// It holds another period than the one that was asked for, or nothing was asked.
@@ -97,6 +99,7 @@ impl KeysFault {
         match self {
             Self::Acceptance => "acceptance",
             Self::Count => "count",
+            Self::Malformed => "malformed",
             Self::NotContiguous => "not_contiguous",
             Self::NotAsked => "not_asked",
             Self::NotNow => "not_now",
@@ -110,6 +113,7 @@ impl fmt::Display for KeysFault {
         f.write_str(match self {
             Self::Acceptance => "a period is not accepted for 65 minutes after its end",
             Self::Count => "not one or two periods, or not the one asked for alone",
+            Self::Malformed => "it is no answer about this group",
             Self::NotContiguous => "the second period does not follow the first",
             Self::NotAsked => "not what was asked for",
             Self::NotNow => "the period does not cover the present",
@@ -121,7 +125,10 @@ impl fmt::Display for KeysFault {
 impl core::error::Error for KeysFault {}
 
 /// Whether an answer may be used, in the order of WIRE.md section 6.2.
-pub(super) fn check(which: Which, periods: &[KeyPeriod], wall: WallMs) -> Result<(), KeysFault> {
+///
+/// # Errors
+/// The first rule that it breaks.
+pub fn check_keys(which: Which, periods: &[KeyPeriod], wall: WallMs) -> Result<(), KeysFault> {
     let most = match which {
         Which::Current => MOST_PERIODS,
         Which::One(_) => 1,

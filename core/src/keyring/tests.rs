@@ -64,7 +64,7 @@ fn give(keyring: &mut Small, now: Now, periods: &[KeyPeriod]) {
 
 fn opens(keyring: &mut Small, now: Now, n: u64) -> Result<(), Option<UnopenedReason>> {
     match keyring.lookup(now, &id(n), &who(1)) {
-        Lookup::Held(_) => Ok(()),
+        Lookup::Held { .. } => Ok(()),
         Lookup::Waiting => Err(None),
         Lookup::Unopened(reason) => Err(Some(reason)),
     }
@@ -408,7 +408,7 @@ fn what_is_held_stays_as_it_is_when_an_answer_contradicts_it() {
 
 fn subkey_bytes(keyring: &mut Small, now: Now, n: u64) -> &[u8; 32] {
     match keyring.lookup(now, &id(n), &who(1)) {
-        Lookup::Held(subkey) => subkey.bytes(),
+        Lookup::Held { subkey, .. } => subkey.bytes(),
         other => panic!("{other:?}"),
     }
 }

@@ -239,6 +239,67 @@ fn br_58_a_second_copy_is_a_duplicate_and_a_ciphertext_moved_elsewhere_does_not_
 }
 
 #[test]
+fn what_is_sealed_under_scheme_1_is_opened_by_a_build_that_knows_it() {
+    use tidings::crypto::{PeriodKey, Place, SEAL_SCHEME_1, Subkey1};
+    use tidings::wire::{self, Body, Draft, Sealed};
+    let mut member = Member::new(SealPolicy::Preferred);
+    let publisher = id_of(&*member.node.publisher);
+    let fact = Fact::numbered(1);
+    let place = Place {
+        realm: super::common::realm(),
+        topic: TOPIC,
+        publisher,
+        epoch: fact.epoch,
+        seq: 1,
+        published_at: fact.published_at,
+        key_id: key_id(0),
+    };
+    let subkey = Subkey1::derive(&PeriodKey::new(key_id(0), [1; 32]), &publisher);
+    let mut ct = wire::to_payload(&77u64).expect("a number");
+    let tag = subkey.seal(&place, &[5; 12], &mut ct).expect("it seals");
+    ct.extend_from_slice(&tag);
+    let body = Body::Sealed(Sealed {
+        ct: &ct,
+        nonce: &[5; 12],
+        key_id: &key_id(0),
+        scheme: SEAL_SCHEME_1,
+    });
+    for seq in 1..=2 {
+        let draft = Draft {
+            realm: place.realm,
+            topic: TOPIC,
+            publisher,
+            epoch: place.epoch,
+            seq,
+            published_at: place.published_at,
+            ttl_ms: None,
+            one: false,
+            body,
+        };
+        let mut object = Vec::new();
+        draft
+            .sign(&*member.node.publisher, &mut object)
+            .expect("it signs");
+        member.node.object(at(1), 0, &object);
+    }
+    let items = items(&mut member.node.client, member.node.stream);
+    let Some(Item::Fact(fact)) = items.first() else {
+        panic!("{items:?}")
+    };
+    assert_eq!(fact.decode::<u64>(), Ok(77));
+    assert_eq!(told(&items), ["1", "unopened 2 tag_invalid"]);
+}
+
+#[test]
+fn a_node_that_is_closed_holds_no_key() {
+    let mut member = Member::new(SealPolicy::Preferred);
+    member.node.client.close(at(1));
+    assert!(member.node.client.group(member.group).is_none());
+    member.node.time(at(2 * R));
+    assert_eq!(member.asks(), [], "nor asks for one");
+}
+
+#[test]
 fn leaving_tells_what_waits_and_what_comes() {
     let mut member = Member::new(SealPolicy::Required);
     member.seq(at(1), 1, 9);

@@ -317,7 +317,7 @@ proptest! {
                 }
                 Step::Open(n, by) => {
                     let opened = match keyring.lookup(now, &id(n), &who(by)) {
-                        Lookup::Held(_) => Ok(()),
+                        Lookup::Held { .. } => Ok(()),
                         Lookup::Waiting => Err(None),
                         Lookup::Unopened(reason) => Err(Some(reason)),
                     };

@@ -10,7 +10,9 @@ use super::read::payload;
 use super::{Body, Draft, Publication, Sealed, object_len};
 #[cfg(feature = "alloc")]
 use crate::crypto::Signer;
-use crate::crypto::{OpenError, Place, Profile, SEAL_SCHEME, SEAL_TAG, Seal, SealError, Subkey};
+use crate::crypto::{
+    OpenError, PeriodKey, Place, Profile, SEAL_SCHEME, SEAL_TAG, Seal, SealError, Subkey,
+};
 use crate::wire::cbor::{Counter, RoomSink, Strict, Writer};
 #[cfg(feature = "alloc")]
 use crate::wire::object::PUBLICATION_LABEL;
@@ -134,17 +136,52 @@ impl<'a> Publication<'a> {
         if sealed.scheme != SEAL_SCHEME {
             return Err(OpenError::OtherScheme);
         }
-        let needed = sealed.ct.len();
-        let ct = text.get_mut(..needed);
-        let ct = ct.ok_or(OpenError::TooSmall { needed })?;
-        ct.copy_from_slice(sealed.ct);
-        let plain: &[u8] = subkey.open(&place, sealed.nonce, ct)?;
+        let ct = copied(&sealed, text)?;
+        let plain = subkey.open(&place, sealed.nonce, ct)?;
+        self.payload_of(plain)
+    }
+
+    /// Opens what is sealed under a scheme that this build knows beside [`SEAL_SCHEME`], as [`unseal`](Self::unseal) does.
+    ///
+    /// # Errors
+    /// [`OpenError`]; `OtherScheme` in a build that knows none.
+    #[cfg_attr(
+        not(feature = "aes-gcm"),
+        expect(unused_variables, reason = "no other scheme is known")
+    )]
+    pub fn unseal_otherwise<'t>(
+        &self,
+        period: &PeriodKey,
+        text: &'t mut [u8],
+    ) -> Result<&'t [u8], OpenError> {
+        #[cfg(feature = "aes-gcm")]
+        if let Some((sealed, place)) = self.sealed()
+            && sealed.scheme == crate::crypto::SEAL_SCHEME_1
+        {
+            let subkey = crate::crypto::Subkey1::derive(period, &self.publisher);
+            let plain = subkey.open(&place, sealed.nonce, copied(&sealed, text)?)?;
+            return self.payload_of(plain);
+        }
+        Err(OpenError::OtherScheme)
+    }
+
+    /// What was sealed, if it could have stood in the clear.
+    fn payload_of<'t>(&self, plain: &'t [u8]) -> Result<&'t [u8], OpenError> {
         let optional = [self.one, self.epoch.is_some(), self.ttl_ms.is_some()];
         let optional = optional.iter().filter(|there| **there).count();
         let mut r = Strict::new(plain);
         let one_value = payload(&mut r, 7 + optional as u64).is_some() && r.rest().is_empty();
         one_value.then_some(plain).ok_or(OpenError::TagInvalid)
     }
+}
+
+/// A ciphertext at the beginning of a buffer.
+fn copied<'t>(sealed: &Sealed<'_>, text: &'t mut [u8]) -> Result<&'t mut [u8], OpenError> {
+    let needed = sealed.ct.len();
+    let ct = text.get_mut(..needed);
+    let ct = ct.ok_or(OpenError::TooSmall { needed })?;
+    ct.copy_from_slice(sealed.ct);
+    Ok(ct)
 }
 
 #[cfg(test)]
