@@ -2,7 +2,7 @@
 //!
 //! Decides: nothing. Leaves to others: doing it. Believes: deadlines are monotonic. Bounded by: at most one outstanding `Ready` per
 //! link and per stream, one `Settle` per ticket, one `Dial` per station, one `Report` per name and 10 s, `Limits::pending_verifications` questions
-//! about signatures and `Limits::group_pulls` and one about the keys of each group.
+//! about signatures, `Limits::sources.max_publishers` about publishers, and `Limits::group_pulls` and one about the keys of each group.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -17,10 +17,11 @@ use crate::code::{
 };
 use crate::crypto::{Profile, PublicKey};
 use crate::diagnostic::Diagnostic;
+use crate::inbound::sources::SourceAnswer;
 use crate::keyring::{AnswerReader, KeyPeriod, KeysFault, MOST_PERIODS, Which};
 use crate::time::Instant;
 use crate::wire::{Object, object::PUBLICATION_LABEL};
-use crate::{AskId, GroupId, LinkId, RealmId, SubscriptionId, Ticket};
+use crate::{AskId, GroupId, LinkId, NodeId, RealmId, SubscriptionId, Ticket};
 
 /// Which of a configuration's stations: its place in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -127,8 +128,27 @@ impl Outcome {
 pub enum Question {
     /// What are the keys of this group?
     KeyPeriods(Box<KeyQuestion>),
+    /// Does this source admit this publisher, whose signature on a fact was verified? Answered with [`Answer::Source`].
+    Source {
+        /// The realm the fact was published in.
+        realm: RealmId,
+        /// Which source.
+        source: Source,
+        /// Who published it.
+        publisher: NodeId,
+    },
     /// Does this signature verify? `VerifyJob::run` answers it on any core, `VerifyJob::run_all` several.
     Verify(VerifyJob),
+}
+
+/// A source whose publishers are looked up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Source {
+    /// The members of the realm themselves, never their delegates.
+    Members,
+    /// The nodes that the organisation of this name delegates.
+    Org(String),
 }
 
 /// Which keys of a group are asked for.
@@ -226,6 +246,8 @@ impl VerifyJob {
 pub enum Answer {
     /// The keys that were asked for, or why they are not given out.
     KeyPeriods(Result<KeyPeriods, UnopenedReason>),
+    /// Whether the source admits the publisher, or that it could not be found out.
+    Source(SourceAnswer),
     /// The signature verifies, or not.
     Verified(bool),
 }

@@ -214,13 +214,13 @@ pub mod wire;
 
 #[cfg(feature = "alloc")]
 pub use action::{
-    Action, Answer, Intake, KeyPeriods, KeyQuestion, LinkEvent, Outcome, Question, Ready,
+    Action, Answer, Intake, KeyPeriods, KeyQuestion, LinkEvent, Outcome, Question, Ready, Source,
     StationRef, Transmit, Turn, VerifyJob,
 };
 #[cfg(feature = "alloc")]
 pub use client::{
     Client, ClientConfig, ClientStatus, Group, GroupStatus, LinkState, LinkStatus, Publish,
-    Sources, Subscribe, SubscriptionStatus, Token, ValidClientConfig, Verification,
+    SourceStatus, Sources, Subscribe, SubscriptionStatus, Token, ValidClientConfig, Verification,
 };
 #[cfg(feature = "alloc")]
 pub use counters::FaultCounts;

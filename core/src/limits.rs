@@ -5,6 +5,7 @@
 //! what the machines report.
 
 use crate::inbound::dedup::SHARES;
+use crate::inbound::sources::SourceLimits;
 
 /// The bounds of a [`crate::Client`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct ClientLimits {
     pub publishers: usize,
     /// Answers a link's peer has asked for and not read. Default 64; beyond them its link is paused.
     pub answers: usize,
+    /// Publishers that are looked up, and the facts that wait for that.
+    pub sources: SourceLimits,
     /// Sealed groups joined. Default 64, some 110 KB each; another is refused.
     pub groups: usize,
     /// Key periods held of one group. Default 96: the shortest rotation has 72 that open at once. The one that is over first makes room.
@@ -71,6 +74,7 @@ impl Default for ClientLimits {
             pending_verifications: 1024,
             publishers: 4096,
             answers: 64,
+            sources: SourceLimits::default(),
             groups: 64,
             group_periods: 96,
             group_pulls: 256,
@@ -94,6 +98,13 @@ const DEDUP_COUNTERS: usize = SHARES * 4;
 const TOPIC: usize = 512;
 
 impl ClientLimits {
+    /// Facts that may wait for lookups: each is longer than its key and its signature.
+    pub(crate) fn held_facts(&self) -> usize {
+        let lookups = self.sources.max_publishers;
+        let most = lookups.saturating_mul(self.sources.held_per_key as usize);
+        most.min(self.held_bytes / 4 / 128)
+    }
+
     /// What [`crate::Client::memory`] reports at most with these limits, in bytes; `usize::MAX` when that is more. A subscription that asks for
     /// a longer queue than `queue_capacity` adds 1152 bytes for each item more.
     pub fn worst_case_bytes(&self) -> usize {
@@ -143,6 +154,11 @@ impl ClientLimits {
             (self.tickets, 1024),
             (self.open_publishers, 1024 + 512 + 2 * TOPIC),
             (self.counters, 2 * TOPIC + 512),
+            (self.sources.slots(), 512),
+            (self.held_facts(), 512),
+            // The windows of each realm's lookups.
+            (self.subscriptions, 512),
+            (self.subscriptions.saturating_mul(self.links), 32),
             (self.groups, group),
             // Each lane may wait for a key.
             (self.lanes, 64),

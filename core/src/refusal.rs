@@ -35,6 +35,8 @@ pub enum Refusal {
     BadFilter(TopicFault),
     /// The prefix is no topic of at least two segments, or does not cover what is published or subscribed to, or is of another realm: correct it.
     BadGroup,
+    /// The name of an organisation is one segment of a topic (WIRE.md section 7): correct it.
+    BadOrg,
     /// The payload is not what the wire can carry: change it.
     BadPayload(PayloadError),
     /// The topic breaks WIRE.md section 7: correct it.
@@ -118,6 +120,9 @@ impl fmt::Display for Refusal {
                     f,
                     "the keys of group {group} were asked for: try again when they are there"
                 )
+            }
+            Self::BadOrg => {
+                f.write_str("the name of an organisation must be one segment of a topic")
             }
             Self::NoSources => f.write_str("no sources: name publishers, or choose open"),
             Self::NoStation => f.write_str("no station: no link is up; wait for one"),

@@ -39,6 +39,10 @@ fn a_refused_call_says_what_to_do() {
             "bad filter: wildcard",
         ),
         (
+            Refusal::BadOrg,
+            "the name of an organisation must be one segment of a topic",
+        ),
+        (
             Refusal::BadPayload(PayloadError::Float),
             "bad payload: a float that is not finite",
         ),

@@ -6,6 +6,7 @@
 
 use alloc::vec::Vec;
 
+use super::holds::Waiting;
 use super::lanes::{LaneKey, LaneSlot, NumberingKey};
 use super::receive::{Arrived, Last};
 use super::streams::Subscription;
@@ -28,7 +29,14 @@ impl Client {
     /// A verified, matching, unseen publication that somebody wants.
     pub(super) fn take(&mut self, now: Now, arrived: &Arrived, readers: &[SubscriptionId]) {
         let delivery = &arrived.delivery;
-        let one;
+        let (one, unrefused);
+        let mut readers = readers;
+        if delivery.anycast() && self.verdicts.are_asked() {
+            unrefused = self.unrefused(now, delivery, readers);
+            if !unrefused.is_empty() {
+                readers = &unrefused;
+            }
+        }
         let readers = if delivery.anycast() {
             one = self.one_reader(arrived.from.wire, readers);
             one.as_slice()
@@ -44,7 +52,7 @@ impl Client {
                 delivery.epoch().unwrap_or(0),
                 delivery.seq(),
             );
-            let mut missing = readers.to_vec();
+            let mut missing = self.unrefused(now, delivery, readers);
             missing.retain(|subscription| {
                 let key = LaneKey {
                     publisher,
@@ -54,18 +62,22 @@ impl Client {
                 delivery.anycast() || !self.is_told(&key, epoch, seq)
             });
             self.drop_fact(now, delivery, topic, &missing, DropReason::OutOfDate);
+        } else if self.verdicts.are_asked() {
+            self.take_judged(now, arrived, topic, readers);
         } else {
-            self.remember(now, arrived, topic, readers);
+            self.remember(now, arrived, topic, readers, &Waiting::NONE);
         }
         self.leave_topic(topic);
     }
 
-    fn remember(
+    /// A fact that `readers` get, and others when their lookups have come to an end.
+    pub(super) fn remember(
         &mut self,
         now: Now,
         arrived: &Arrived,
         topic: TopicId,
         readers: &[SubscriptionId],
+        waiting: &Waiting,
     ) {
         let Arrived {
             delivery,
@@ -101,13 +113,18 @@ impl Client {
         if let Err(full) = self.dedup.commit_new(now, entry) {
             self.forget_decided(now, full, entry.signature);
             if self.dedup.commit_new(now, entry).is_err() {
-                return self.drop_fact(now, delivery, topic, readers, DropReason::DedupFull);
+                self.drop_fact(now, delivery, topic, readers, DropReason::DedupFull);
+                return self.drop_holds(now, delivery, topic, waiting, DropReason::DedupFull);
             }
         }
         self.published = self.published.max(delivery.published_at());
         self.warn_when_nearly_full();
         self.arm_sweep(now);
         if self.is_clear_where_sealed(delivery) {
+            for (lookup, waiting) in &waiting.lookups {
+                self.verdicts.machine.leave(*lookup);
+                self.refuse_clear(now, delivery, topic, waiting);
+            }
             return self.refuse_clear(now, delivery, topic, readers);
         }
         let offer = Offer {
@@ -128,7 +145,10 @@ impl Client {
             };
             taken |= self.offer(now, &key, &mut lane, &offer, delivery);
         }
-        if !taken {
+        if !waiting.lookups.is_empty() {
+            let taken = (!readers.is_empty()).then_some(taken);
+            self.hold(now, (delivery, hash, offer), topic, taken, waiting);
+        } else if !taken {
             // Nobody has it: a later copy gets another chance.
             self.dedup.forget(hash);
         }
@@ -144,7 +164,7 @@ impl Client {
     }
 
     /// Offers a fact to one subscription, whose lane may be `near`, and is left there. Answers whether its place there is taken, by it or by another.
-    fn offer(
+    pub(super) fn offer(
         &mut self,
         now: Now,
         key: &LaneKey,
@@ -258,7 +278,7 @@ impl Client {
     }
 
     /// A verified fact is dropped: its readers are told, and nothing waits for it.
-    fn drop_fact(
+    pub(super) fn drop_fact(
         &mut self,
         now: Now,
         delivery: &Delivery,

@@ -82,6 +82,9 @@ impl Client {
             ((Asked::Keys, index, generation), Answer::KeyPeriods(answer)) => {
                 self.answer_keys(now, (index, generation), answer)
             }
+            ((Asked::Source, slot, turn), Answer::Source(answer)) => {
+                self.answer_source(now, (slot, turn), answer)
+            }
             _ => Err(Misuse::WrongAnswer),
         }
     }

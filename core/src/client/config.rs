@@ -9,6 +9,7 @@ use core::time::Duration;
 use crate::NodeId;
 use crate::action::StationRef;
 use crate::crypto::Signer;
+use crate::inbound::sources::SourceLimitsFault;
 use crate::limits::ClientLimits;
 use crate::link::{PROBE_EVERY, PROBE_EVERY_MAX, PROBE_EVERY_MIN};
 use crate::refusal::ConfigError;
@@ -188,6 +189,9 @@ impl ClientConfig {
         ];
         if let Some((setting, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
             return refuse(setting, "at least 1");
+        }
+        if let Err(SourceLimitsFault { setting, must }) = limits.sources.check() {
+            return refuse(setting, must);
         }
         if limits.dedup_entries < limits.order_max_buffer.saturating_mul(2) {
             return refuse(

@@ -501,7 +501,7 @@ impl Client {
     }
 
     /// Bytes of one publisher that wait in lanes: it takes at most a quarter of all. Who keeps nothing waiting has no account.
-    fn account(&mut self, publisher: NodeId, before: usize, after: usize) {
+    pub(super) fn account(&mut self, publisher: NodeId, before: usize, after: usize) {
         if before == after {
             return;
         }

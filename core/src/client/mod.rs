@@ -12,6 +12,7 @@ mod commit;
 mod config;
 mod counter;
 mod groups;
+mod holds;
 mod lanes;
 mod opening;
 mod pool;
@@ -21,6 +22,7 @@ mod questions;
 mod receive;
 mod redial;
 mod request;
+mod sources;
 mod status;
 mod streams;
 mod subscriptions;
@@ -43,7 +45,8 @@ use self::publisher::OpenPublisher;
 use self::questions::Questions;
 use self::receive::Last;
 pub use self::request::{Group, Publish, Sources, Subscribe, Token};
-pub use self::status::{ClientStatus, LinkState, LinkStatus, SubscriptionStatus};
+use self::sources::Verdicts;
+pub use self::status::{ClientStatus, LinkState, LinkStatus, SourceStatus, SubscriptionStatus};
 use self::streams::Subscription;
 use self::subscriptions::Wire;
 use self::timers::Timer;
@@ -115,6 +118,7 @@ pub struct Client {
     displaced: VecDeque<Ticket>,
     open_publishers: Arena<PublisherId, OpenPublisher>,
     groups: Groups,
+    verdicts: Verdicts,
     counters: Counters,
     timers: BTreeSet<(Instant, Timer)>,
     actions: VecDeque<Action>,
@@ -140,6 +144,7 @@ impl Client {
         let profile = signer.profile();
         let limits = &config.limits;
         let mut tables = seed.fork("tables");
+        let mut sources = seed.fork("sources");
         let stations = config
             .stations
             .iter()
@@ -180,6 +185,7 @@ impl Client {
             displaced: VecDeque::new(),
             open_publishers: Arena::default(),
             groups: Groups::new(seed),
+            verdicts: Verdicts::new(limits.sources, &mut sources),
             counters: Counters::new(
                 config.last_epoch,
                 config.keep_epochs.then_some(config.last_epoch),

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use super::lanes::LaneKey;
 use super::{Client, LaneId, TopicId, Verification, WireId};
-use crate::code::ObjectFault;
+use crate::code::{ObjectFault, SourceRefusal};
 use crate::delivery::Delivery;
 use crate::error::LinkError;
 use crate::inbound::dedup::SignatureKey;
@@ -26,6 +26,7 @@ pub(super) struct From {
     via: Via,
     /// Whose event it was.
     pub(super) wire: WireId,
+    pub(super) link: LinkId,
     /// It belongs to a station's replay.
     pub(super) replayed: bool,
 }
@@ -202,6 +203,7 @@ impl Client {
         Ok(From {
             via: event.via,
             wire,
+            link: reading.link,
             replayed: replayed.ok_or(ObjectFault::Unmatched)?,
         })
     }
@@ -372,7 +374,10 @@ impl Client {
                 return false;
             };
             let admits = found.admits(&publication.publisher);
-            found.source_refused += u64::from(!admits);
+            if !admits {
+                found.source_refused += 1;
+                self.verdicts.count_refused(SourceRefusal::NotListed);
+            }
             admits
         });
     }

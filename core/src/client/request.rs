@@ -22,10 +22,14 @@ use crate::{GroupId, NodeId, PublisherId, RealmId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Sources {
-    /// Exactly these publishers.
+    /// Members of the realm, looked up ([`crate::Question::Source`]); never a delegate of one.
+    Members,
+    /// Exactly these publishers. Nothing is looked up, and it never ends.
     Nodes(Vec<NodeId>),
     /// Anyone whose signature verifies: an explicit opt-out.
     Open,
+    /// The nodes that the organisation of this name delegates, looked up.
+    Org(String),
 }
 
 /// What whoever gives keys out admits a node with. Wiped when the last of its copies is dropped, and never shown.

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::Client;
 use super::timers::Timer;
 use crate::action::{Action, StationRef};
-use crate::code::{CloseReason, DiagnosticCode, SubscribeRefusal};
+use crate::code::{CloseReason, DiagnosticCode, DropReason, SourceRefusal, SubscribeRefusal};
 use crate::counters::FaultCounts;
 use crate::error::LinkError;
 use crate::limits::MemoryReport;
@@ -97,8 +97,26 @@ pub struct ClientStatus {
     pub dedup_fill: u8,
     /// Publications passed over, by reason.
     pub faults: FaultCounts,
+    /// Publishers that are looked up.
+    pub sources: SourceStatus,
     /// Every other counter, by name.
     pub counters: Vec<(&'static str, u64)>,
+}
+
+/// What became of facts whose publishers are looked up, and of the lookups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SourceStatus {
+    /// Facts that a source did not admit, by reason, once for each subscription.
+    pub refused: Vec<(SourceRefusal, u64)>,
+    /// Facts that were dropped without a verdict, by reason, once for each subscription.
+    pub dropped: Vec<(DropReason, u64)>,
+    /// Facts that wait for a lookup now.
+    pub held: usize,
+    /// Publishers that are admitted now, once for each realm and source.
+    pub verdicts: usize,
+    /// Lookups under way.
+    pub lookups: usize,
 }
 
 /// A subscription at one moment.
@@ -199,6 +217,13 @@ impl Client {
             lanes: self.lanes.len(),
             dedup_fill: self.dedup.fill(),
             faults: self.faults.clone(),
+            sources: SourceStatus {
+                refused: self.verdicts.refused().collect(),
+                dropped: self.verdicts.dropped().collect(),
+                held: self.verdicts.holds.len(),
+                verdicts: self.verdicts.machine.admitted(self.now),
+                lookups: self.verdicts.machine.lookups(),
+            },
             counters: alloc::vec![
                 ("announcements_dropped", counts.announcements_dropped),
                 ("clear_refused", counts.clear_refused),
@@ -308,6 +333,20 @@ impl Client {
             publishers.len(),
             publishers.capacity(),
             publishers.memory(),
+        );
+        let machine = &self.verdicts.machine;
+        report.add(
+            "sources",
+            machine.len(),
+            machine.capacity(),
+            self.verdicts.memory(),
+        );
+        let holds = &self.verdicts.holds;
+        report.add(
+            "source_holds",
+            holds.len(),
+            limits.held_facts(),
+            holds.memory(),
         );
         let pending = self.unverified.memory();
         report.add(

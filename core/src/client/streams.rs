@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 use super::commit::Commits;
 use super::lanes::LaneSlot;
+use super::sources::SourceId;
 use super::timers::Timer;
 use super::{Client, LaneId, Sources, Subscribe, WireId};
 use crate::action::{Action, Ready};
@@ -92,6 +93,8 @@ pub(super) struct Subscription {
     pub(super) realm: RealmId,
     pub(super) filter: String,
     pub(super) sources: Sources,
+    /// What verdicts on its publishers are found by, where they are looked up.
+    pub(super) source: Option<SourceId>,
     /// With whose keys sealed facts are opened.
     pub(super) group: Option<GroupId>,
     pub(super) mode: Mode,
@@ -132,6 +135,7 @@ impl Subscription {
             wire,
             realm: request.realm,
             filter: request.filter,
+            source: request.sources.id(),
             sources: request.sources,
             group: request.group,
             mode: request.mode,
@@ -161,7 +165,8 @@ impl Subscription {
     pub(super) fn admits(&self, publisher: &NodeId) -> bool {
         match &self.sources {
             Sources::Nodes(nodes) => nodes.contains(publisher),
-            Sources::Open => true,
+            // Whom these admit is looked up once the signature is verified.
+            Sources::Members | Sources::Open | Sources::Org(_) => true,
         }
     }
 

@@ -10,6 +10,7 @@ use core::time::Duration;
 
 use super::commit::STATIONS;
 use super::redial::Redial;
+use super::sources::is_org;
 use super::streams::Subscription;
 use super::timers::Timer;
 use super::{Client, Sources, Subscribe, WireId};
@@ -106,6 +107,7 @@ impl Client {
             made.accepted = Some(now.wall);
         }
         let (realm, filter, pauses) = (made.realm, made.filter.clone(), made.pauses);
+        self.add_source(realm, made.source);
         let id = self.subscriptions.insert(made);
         self.pausing += usize::from(pauses);
         if let Some(wire) = self.wires.get_mut(wire) {
@@ -129,6 +131,9 @@ impl Client {
         }
         if matches!(&request.sources, Sources::Nodes(nodes) if nodes.is_empty()) {
             return Err(refusal::Refusal::NoSources);
+        }
+        if matches!(&request.sources, Sources::Org(name) if !is_org(name)) {
+            return Err(refusal::Refusal::BadOrg);
         }
         if self.subscriptions.len() >= self.config.limits.subscriptions {
             return Err(refusal::Refusal::TooManySubscriptions);
@@ -274,6 +279,7 @@ impl Client {
     /// Nothing more comes for a subscription; what its stream holds can still be read.
     pub(super) fn end_subscription(&mut self, id: SubscriptionId, reason: EndReason) {
         self.leave_wire(id);
+        self.forget_holds(id);
         self.finish_lanes(id);
         self.forget_lanes(id);
         self.end_stream(id, reason);
@@ -322,12 +328,9 @@ impl Client {
     pub(super) fn forget_subscription(&mut self, id: SubscriptionId) {
         self.leave_wire(id);
         self.forget_lanes(id);
-        if self
-            .subscriptions
-            .remove(id)
-            .is_some_and(|gone| gone.pauses)
-        {
-            self.pausing -= 1;
+        if let Some(gone) = self.subscriptions.remove(id) {
+            self.pausing -= usize::from(gone.pauses);
+            self.remove_source(gone.realm, gone.source);
         }
     }
 
@@ -340,6 +343,7 @@ impl Client {
         self.closed = true;
         let streams: Vec<SubscriptionId> = self.subscriptions.iter().map(|(id, _)| id).collect();
         for id in streams {
+            self.forget_holds(id);
             self.finish_lanes(id);
             self.forget_lanes(id);
             self.end_stream(id, EndReason::Closed);

@@ -7,6 +7,7 @@ use core::time::Duration;
 
 use super::{Client, LaneId, WireId};
 use crate::action::{StationRef, Turn};
+use crate::inbound::sources::LookupId;
 use crate::time::{Instant, Now};
 use crate::{GroupId, LinkId, SubscriptionId, Ticket};
 
@@ -32,6 +33,10 @@ pub(super) enum Timer {
     Subscribe(LinkId, u64, Duration),
     /// What is remembered may have expired.
     Sweep,
+    /// Facts that wait for a lookup longer than they live.
+    Hold(LookupId),
+    /// A lookup of a source that nobody answered.
+    Lookup,
     /// A publication nobody answered.
     Ticket(Ticket),
     /// A mesh that does not come back.
@@ -63,7 +68,9 @@ impl Client {
                 Timer::Dial(station) => self.dial(station),
                 Timer::Episode(subscription) => self.episode_timeout(now, subscription),
                 Timer::Group(group) => self.group_timeout(now, group),
+                Timer::Hold(lookup) => self.hold_timeout(now, lookup),
                 Timer::Lane(lane) => self.lane_timeout(now, lane),
+                Timer::Lookup => self.lookup_timeout(now),
                 Timer::Link(link) => self.link_timeout(now, link),
                 Timer::Report => self.report_timeout(now),
                 Timer::Subscribe(link, id, unread) => self.subscribe_timeout(now, link, id, unread),
@@ -74,6 +81,7 @@ impl Client {
                     self.sweep_resting(now, SWEEP_ENTRIES);
                     self.tags.sweep(now);
                     self.publishers.sweep();
+                    self.verdicts.machine.sweep(now, SWEEP_ENTRIES);
                     self.arm_sweep(now);
                 }
                 Timer::Ticket(ticket) => self.ticket_timeout(ticket),
@@ -95,7 +103,8 @@ impl Client {
             && self.lanes.len() == 0
             && self.resting.is_empty()
             && self.tags.is_empty()
-            && self.publishers.is_empty();
+            && self.publishers.is_empty()
+            && self.verdicts.machine.is_empty();
         if nothing {
             return;
         }

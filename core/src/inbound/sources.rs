@@ -143,9 +143,14 @@ impl<K: TableKey + Copy> Sources<K, alloc::vec::Vec<Slot<K>>> {
     /// The first setting that contradicts another or itself.
     pub fn growing(limits: SourceLimits, rng: &mut Rng) -> Result<Self, SourceLimitsFault> {
         limits.check()?;
+        Ok(Self::heap(limits, rng))
+    }
+
+    /// The same with limits that were checked.
+    pub(crate) fn heap(limits: SourceLimits, rng: &mut Rng) -> Self {
         let room = |_| Room::heap(limits.slots());
         let slots = Slots::new(alloc::vec::Vec::new(), room, rng);
-        Ok(Self::build(slots, limits))
+        Self::build(slots, limits)
     }
 }
 

@@ -544,7 +544,7 @@ impl Net {
                 ..
             } => self.ask(index, ask, job),
             Action::Ask {
-                question: Question::KeyPeriods(_),
+                question: Question::KeyPeriods(_) | Question::Source { .. },
                 ..
             } => {}
             Action::Close { link, reason } => {
