@@ -122,3 +122,8 @@ class K:
     resume_oldest = 1
     continuity_linger_ms = 120_000
     continuity_grace_ms = 30_000
+
+    # Sources.
+    sources_kept_share = 2
+    sources_link_share = 2
+    sources_refusals_share = 4

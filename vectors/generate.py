@@ -13,6 +13,7 @@ import gen_outcomes
 import gen_resume
 import gen_rfc
 import gen_seal
+import gen_sources
 import gen_topics
 import worked
 
@@ -37,6 +38,7 @@ FAMILIES = (
     gen_flow.ring,
     gen_resume.resume,
     gen_continuity.family,
+    gen_sources.family,
     gen_rfc.rfc8032,
     gen_rfc.rfc8949,
 )

@@ -11,6 +11,7 @@ import model_frames as frames
 import model_links
 import model_outcomes
 import model_seal
+import model_sources
 import model_wire as wire
 from constants import K
 from model_cbor import Refused, walk
@@ -154,7 +155,7 @@ def codes(entry):
     raise Refused("not_in_the_table")
 
 
-TRACES = {"dedup": model_flow.Dedup, "order": model_flow.Order, "guess": model_flow.Guess, "ring": model_flow.Ring, "resume": model_resume.Resume, "liveness": model_links.Liveness, "backoff": model_links.Backoff, "outcomes": model_outcomes.Outcomes, "continuity": model_continuity.Continuity}
+TRACES = {"dedup": model_flow.Dedup, "order": model_flow.Order, "guess": model_flow.Guess, "ring": model_flow.Ring, "resume": model_resume.Resume, "liveness": model_links.Liveness, "backoff": model_links.Backoff, "outcomes": model_outcomes.Outcomes, "continuity": model_continuity.Continuity, "sources": model_sources.Sources}
 
 FAMILIES = {
     "cbor": cbor,

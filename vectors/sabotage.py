@@ -9,7 +9,7 @@ import model_wire
 from constants import K
 
 # Families that answer quickly stand first.
-ORDER = ("ids", "positions", "topics", "links", "frames", "dedup", "order", "guess", "ring", "continuity", "resume", "liveness", "backoff", "outcomes", "codes", "seal", "handshake", "objects", "publications", "cbor")
+ORDER = ("ids", "positions", "topics", "links", "frames", "dedup", "order", "guess", "ring", "continuity", "sources", "resume", "liveness", "backoff", "outcomes", "codes", "seal", "handshake", "objects", "publications", "cbor")
 
 # The inputs of traces that are constants of an implementation: family, key of `config`.
 CONFIG = (
@@ -28,6 +28,14 @@ CONFIG = (
     ("resume", "items"),
     ("resume", "bytes"),
     ("continuity", "slots"),
+    ("sources", "max_publishers"),
+    ("sources", "held_per_key"),
+    ("sources", "lookups_per_window"),
+    ("sources", "window_ms"),
+    ("sources", "cache_ttl_ms"),
+    ("sources", "refresh_margin_ms"),
+    ("sources", "refusal_ttl_ms"),
+    ("sources", "lookup_timeout_ms"),
 )
 
 

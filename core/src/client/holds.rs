@@ -11,7 +11,6 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use super::lanes::LaneKey;
-use super::sources::reason_of;
 use super::timers::Timer;
 use super::{Client, TopicId};
 use crate::arena::{Arena, inner_handle};
@@ -188,7 +187,7 @@ impl Client {
         }
         let settled = match settled {
             Settled::Admit if is_over(now, &delivery) => Err(DropReason::HoldExpired),
-            Settled::Drop(reason) => Err(reason_of(reason)),
+            Settled::Drop(reason) => Err(reason.reason()),
             other => Ok(other),
         };
         let (mut taken, mut dropped) = (false, false);

@@ -22,7 +22,7 @@ use crate::code::{DropReason, ObjectFault, SourceRefusal};
 use crate::delivery::Delivery;
 use crate::id::Asked;
 use crate::inbound::sources::{
-    self, Judgement, Lookup, LookupId, Share, Slot, SourceAnswer, SourceDrop, SourceLimits,
+    self, Judgement, Lookup, LookupId, Share, Slot, SourceAnswer, SourceLimits,
 };
 use crate::refusal::Misuse;
 use crate::rng::Rng;
@@ -152,17 +152,6 @@ fn is_of_sources(reason: DropReason) -> bool {
             | DropReason::UndecidedSource
             | DropReason::VerdictsFull
     )
-}
-
-/// As it is told to readers.
-pub(super) fn reason_of(dropped: SourceDrop) -> DropReason {
-    match dropped {
-        SourceDrop::HoldFull => DropReason::HoldFull,
-        SourceDrop::Unanswered => DropReason::Unanswered,
-        SourceDrop::Undecided => DropReason::UndecidedSource,
-        SourceDrop::VerdictsFull => DropReason::VerdictsFull,
-        SourceDrop::WindowSpent => DropReason::LookupsFull,
-    }
 }
 
 impl Client {
@@ -305,7 +294,7 @@ impl Client {
                 self.ask_source(now, &key, reader, lookup);
                 Found::Hold(lookup.id)
             }
-            Judgement::Drop(dropped) => Found::Drop(reason_of(dropped)),
+            Judgement::Drop(dropped) => Found::Drop(dropped.reason()),
             Judgement::Refuse(reason) => Found::Refuse(reason),
             Judgement::Wait(lookup) => Found::Hold(lookup),
         }

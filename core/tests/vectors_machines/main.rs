@@ -15,6 +15,7 @@ mod parts;
 mod resume;
 #[path = "../outcomes/rig.rs"]
 mod rig;
+mod sources;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -23,7 +24,7 @@ use serde_json::{Value as Json, json};
 use tidings::{Duration, Instant, Now, WallMs};
 
 /// The families fed here.
-const TRACES: [&str; 10] = [
+const TRACES: [&str; 11] = [
     "backoff",
     "continuity",
     "dedup",
@@ -34,6 +35,7 @@ const TRACES: [&str; 10] = [
     "outcomes",
     "resume",
     "ring",
+    "sources",
 ];
 
 fn folder() -> PathBuf {
@@ -179,6 +181,11 @@ fn resume() {
 #[test]
 fn continuity() {
     run("continuity", continuity::feed);
+}
+
+#[test]
+fn sources() {
+    run("sources", sources::feed);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-use crate::code::SourceRefusal;
+use crate::code::{DropReason, SourceRefusal};
 use crate::time::{Instant, WallMs};
 
 /// A lookup under way, or one that was: no two of a run are equal.
@@ -45,7 +45,20 @@ pub enum SourceDrop {
     WindowSpent,
 }
 
-/// What [`Sources::judge`] found.
+impl SourceDrop {
+    /// As it is told to readers (table 10.10).
+    pub const fn reason(self) -> DropReason {
+        match self {
+            Self::HoldFull => DropReason::HoldFull,
+            Self::Unanswered => DropReason::Unanswered,
+            Self::Undecided => DropReason::UndecidedSource,
+            Self::VerdictsFull => DropReason::VerdictsFull,
+            Self::WindowSpent => DropReason::LookupsFull,
+        }
+    }
+}
+
+/// What [`Sources::judge`](super::Sources::judge) found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
@@ -86,12 +99,6 @@ pub enum Settled {
 
 impl fmt::Display for SourceDrop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::HoldFull => "too many facts wait for one lookup",
-            Self::Unanswered => "the lookup was not answered in time",
-            Self::Undecided => "it could not be found out",
-            Self::VerdictsFull => "no place is left for a verdict",
-            Self::WindowSpent => "the window of lookups is spent",
-        })
+        f.write_str(self.reason().text())
     }
 }

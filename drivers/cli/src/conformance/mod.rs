@@ -14,6 +14,8 @@ mod objects;
 mod outcomes;
 mod resume;
 mod seal;
+#[path = "../../../../core/tests/vectors_machines/sources.rs"]
+mod sources;
 mod values;
 
 use std::collections::BTreeMap;
@@ -38,7 +40,7 @@ type Broken = String;
 type Judge = fn(&Value) -> Result<Judged, Broken>;
 
 /// Everything this build can run.
-const FAMILIES: [(&str, Judge); 22] = [
+const FAMILIES: [(&str, Judge); 23] = [
     ("backoff", live::backoff),
     ("cbor", cbor::judge),
     ("codes", values::codes),
@@ -60,6 +62,7 @@ const FAMILIES: [(&str, Judge); 22] = [
     ("rfc/rfc8949", cbor::judge),
     ("ring", flow::ring),
     ("seal", seal::judge),
+    ("sources", |entry| sources::feed(entry).map(Ok)),
     ("topics", values::topics),
 ];
 
