@@ -429,6 +429,11 @@ where
         self.periods.capacity()
     }
 
+    /// Whether what is current was asked for and is not answered.
+    pub fn is_pending(&self) -> bool {
+        self.current.is_some()
+    }
+
     /// Questions that are not answered.
     pub fn under_way(&self) -> usize {
         self.pulls.under_way() + usize::from(self.current.is_some())

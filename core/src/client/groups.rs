@@ -180,6 +180,8 @@ pub struct GroupStatus {
     pub failed: Option<UnopenedReason>,
     /// Key periods held.
     pub periods: usize,
+    /// What is current was asked for, and is not answered: a publication under it is refused as `GroupPending` meanwhile, unless a key is held.
+    pub pending: bool,
     /// Questions that are not answered.
     pub under_way: usize,
     /// Lanes whose next fact waits for a key.
@@ -266,6 +268,7 @@ impl Client {
             policy: keyring.policy(),
             failed: keyring.failed(),
             periods: keyring.len(),
+            pending: keyring.is_pending(),
             under_way: keyring.under_way(),
             waiting: joined.waiting.len(),
             stats: keyring.stats(),

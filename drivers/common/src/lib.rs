@@ -7,6 +7,7 @@
 //! Applications find what is for them in the driver they use, which exports it again.
 
 mod address;
+mod answers;
 mod clock;
 mod counters;
 mod doors;
@@ -19,10 +20,13 @@ mod random;
 mod run;
 mod seats;
 mod settings;
+mod shared_keys;
+mod table;
 mod turns;
 mod wire;
 
 pub use address::{AddressError, ListenAddress, StationAddress};
+pub use answers::{Answerer, Answers, Nobody, Reply};
 pub use clock::Clock;
 pub use counters::IoCounters;
 pub use doors::{Crowd, DoorLimits, DoorStatus, Doors, Guest, TurnedAway};
@@ -34,4 +38,6 @@ pub use random::draw;
 pub use run::Run;
 pub use seats::{Dial, Did, Seats};
 pub use settings::{NodeParts, NodeSettings, StationParts, StationSettings};
+pub use shared_keys::{SharedKeys, SharedKeysFault};
+pub use table::Table;
 pub use wire::{Came, MOST_READ, Socket, Went, Wire, dial_failure, not_now};

@@ -3,7 +3,7 @@
 //! Decides: nothing. Leaves to others: the machine. Believes: the `Now` it is handed. Bounded by: the machine.
 
 use tidings::pump::Machine;
-use tidings::{Client, Now, Station, StationRef};
+use tidings::{Answer, AskId, Client, Now, Station, StationRef};
 
 /// A machine that is run with sockets.
 pub trait Run: Machine {
@@ -12,6 +12,9 @@ pub trait Run: Machine {
 
     /// A dial came to nothing, for that reason. Who asks for none hears of none.
     fn dial_failed(&mut self, _now: Now, _station: StationRef, _reason: &'static str) {}
+
+    /// A question was answered. Who asks none hears none.
+    fn answered(&mut self, _now: Now, _ask: AskId, _answer: Answer) {}
 }
 
 impl Run for Client {
@@ -22,6 +25,11 @@ impl Run for Client {
     fn dial_failed(&mut self, now: Now, station: StationRef, reason: &'static str) {
         // It was dialled, or there would be no attempt to report.
         self.handle_dial_failed(now, station, reason).ok();
+    }
+
+    fn answered(&mut self, now: Now, ask: AskId, answer: Answer) {
+        // One that is given too late is nobody's.
+        self.answer(now, ask, answer).ok();
     }
 }
 

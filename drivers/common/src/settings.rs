@@ -10,7 +10,8 @@ use tidings::{Client, ClientConfig, Station, StationConfig};
 use tidings_tls::{NodeKey, Tls};
 
 use crate::{
-    AddressError, Clock, DoorLimits, Doors, EpochFile, ListenAddress, StartError, StationAddress,
+    AddressError, Answerer, Answers, Clock, DoorLimits, Doors, EpochFile, ListenAddress,
+    StartError, StationAddress,
 };
 
 /// A node's key, its settings and its stations.
@@ -21,6 +22,7 @@ pub struct NodeSettings {
     config: ClientConfig,
     epoch_file: Option<PathBuf>,
     targets: Vec<StationAddress>,
+    answers: Answerer,
 }
 
 /// What a driver starts a node with.
@@ -48,6 +50,7 @@ impl NodeSettings {
             key,
             epoch_file: None,
             targets: Vec::new(),
+            answers: Answerer::default(),
         }
     }
 
@@ -75,6 +78,18 @@ impl NodeSettings {
     pub fn epoch_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.epoch_file = Some(path.into());
         self
+    }
+
+    /// Who answers what the node asks: the keys of its groups. Default: [`Nobody`](crate::Nobody), so that nothing sealed is opened. In a loop of the
+    /// application's own, questions are handed out as `Action::Ask` instead.
+    pub fn answers(mut self, answers: impl Answers + 'static) -> Self {
+        self.answers = Answerer::new(answers);
+        self
+    }
+
+    /// Whom a driver asks.
+    pub fn answerer(&self) -> Answerer {
+        self.answers.clone()
     }
 
     /// Checks them, and makes the machine.

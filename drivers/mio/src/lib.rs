@@ -29,7 +29,8 @@ pub use driven::Driven;
 pub use node::{Node, Pending, Subscription};
 pub use server::StationServer;
 pub use tidings_common::{
-    AddressError, Crowd, DoorLimits, DoorStatus, EpochFile, EpochFileError, IoCounters,
-    NodeSettings, StartError, StationSettings, TurnedAway, WaitError,
+    AddressError, Answers, Crowd, DoorLimits, DoorStatus, EpochFile, EpochFileError, IoCounters,
+    Nobody, NodeSettings, Reply, SharedKeys, SharedKeysFault, StartError, StationSettings, Table,
+    TurnedAway, WaitError,
 };
 pub use tidings_tls::{TlsFault, TlsFaults};

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use mio::{Registry, Token};
 use tidings::{
-    Client, ClientStatus, Delivery, Item, LinkState, Misuse, NodeId, Notice, Now, Outcome, Publish,
-    Refusal, Refused, Subscribe, SubscriptionId, SubscriptionStatus, Ticket,
+    Client, ClientStatus, Delivery, Group, GroupId, Item, LinkState, Misuse, NodeId, Notice, Now,
+    Outcome, Publish, Refusal, Refused, Subscribe, SubscriptionId, SubscriptionStatus, Ticket,
 };
 use tidings_common::{EpochFile, IoCounters, NodeSettings, StartError, WaitError, patience};
 
@@ -65,7 +65,8 @@ impl Node {
     /// # Errors
     /// [`StartError`]; nothing is left running then.
     pub fn start(settings: NodeSettings) -> Result<Self, StartError> {
-        let (shared, epochs) = Shared::start("tidings-node", |registry| {
+        let answers = settings.answerer();
+        let (shared, epochs) = Shared::start("tidings-node", answers, |registry| {
             Driven::node(settings, registry, SOCKETS)
         })?;
         let id = shared.lock().driven.machine().id();
@@ -91,7 +92,7 @@ impl Node {
         self.shared().lock().driven.io()
     }
 
-    /// Calls the client under the node's lock, for what has no method here: publishers, `cancel`, `memory`, `last_epoch`.
+    /// Calls the client under the node's lock, for what has no method here: publishers, groups, `cancel`, `memory`, `last_epoch`.
     pub fn with<R>(&self, call: impl FnOnce(&mut Client, Now) -> R) -> R {
         self.shared().call(|driven| driven.with(call))
     }
@@ -139,8 +140,8 @@ impl Node {
         found.unwrap_or(Err(WaitError::TimedOut { reached, wanted }))
     }
 
-    /// Publishes and waits for the outcome. While the publish windows are full it waits for room, for 30 s at most; it does not wait for
-    /// a station ([`Node::connected`] does).
+    /// Publishes and waits for the outcome. While the publish windows are full, or the keys of its group were asked for and are not
+    /// there, it waits, for 30 s at most; it does not wait for a station ([`Node::connected`] does).
     ///
     /// # Errors
     /// Refused with the reason and the publication; nothing was published and no number was used.
@@ -150,16 +151,24 @@ impl Node {
             Ok(pending) => return Ok(pending.wait()),
             Err(refused) => refused,
         };
-        while refused.reason == Refusal::WouldBlock {
+        while let Refusal::WouldBlock | Refusal::GroupPending { .. } = refused.reason {
             let left = patience::PUBLISH.saturating_sub(start.elapsed());
             if left.is_zero() {
                 break;
             }
             // Any turn may have made room.
             let mut turns = 0;
-            self.shared().wait(&self.shared().changed, left, |_| {
+            self.shared().wait(&self.shared().changed, left, |state| {
                 turns += 1;
-                (turns > 1).then_some(())
+                // The answer may have come before this began to wait.
+                let answered = match refused.reason {
+                    Refusal::GroupPending { group } => {
+                        let status = state.driven.machine().group(group);
+                        status.is_none_or(|status| !status.pending)
+                    }
+                    _ => false,
+                };
+                (answered || turns > 1).then_some(())
             });
             match self.try_publish(refused.request) {
                 Ok(pending) => return Ok(pending.wait()),
@@ -191,6 +200,23 @@ impl Node {
             node: self.clone(),
             ticket,
         })
+    }
+
+    /// Joins a group, for `Publish::group` and `Subscribe::group`. Its keys are asked for at once, and as they change; nothing is published
+    /// in the clear under its prefix from now on.
+    ///
+    /// # Errors
+    /// Refused with the reason and the request.
+    pub fn join_group(&self, group: Group) -> Result<GroupId, Refused<Group>> {
+        self.with(|client, now| client.join_group(now, group))
+    }
+
+    /// Leaves a group: its keys are wiped.
+    ///
+    /// # Errors
+    /// When it was left before.
+    pub fn leave_group(&self, group: GroupId) -> Result<(), Misuse> {
+        self.with(|client, now| client.leave_group(now, group))
     }
 
     /// Says goodbye on every link, ends every stream, and waits until the sockets are closed, 2 s at most.

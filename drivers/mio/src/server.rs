@@ -10,7 +10,9 @@ use std::sync::Arc;
 use mio::net::TcpListener;
 use mio::{Registry, Token};
 use tidings::{NodeId, Now, Station, StationStatus};
-use tidings_common::{DoorStatus, IoCounters, StartError, StationSettings, TurnedAway, patience};
+use tidings_common::{
+    Answerer, DoorStatus, IoCounters, StartError, StationSettings, TurnedAway, patience,
+};
 use tidings_tls::TlsFaults;
 
 use crate::driven::Driven;
@@ -57,7 +59,9 @@ impl StationServer {
     /// [`StartError`]; nothing is left running then.
     pub fn start(settings: StationSettings) -> Result<Self, StartError> {
         let secure = settings.is_secure();
-        let (shared, address) = Shared::start("tidings-station", |registry| {
+        // A station asks nothing.
+        let nobody = Answerer::default();
+        let (shared, address) = Shared::start("tidings-station", nobody, |registry| {
             Driven::station(settings, registry, SOCKETS)
         })?;
         let id = shared.lock().driven.machine().id();

@@ -10,8 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant as Host};
 
 use mio::{Events, Poll, Registry, Token, Waker};
-use tidings::{Action, Instant, Outcome, Ready, Ticket};
-use tidings_common::{Did, Run, StartError, patience};
+use tidings::{Action, AskId, Instant, Outcome, Question, Ready, Ticket};
+use tidings_common::{Answerer, Did, Run, StartError, patience};
 
 use crate::driven::{Driven, STEPS};
 
@@ -39,6 +39,7 @@ pub(crate) struct Shared<M> {
     /// Taken before the state, and let go once it is held: who waits for the state comes before who had it last.
     turnstile: Mutex<()>,
     waker: Waker,
+    answers: Answerer,
     /// Raised when a stream has something to read.
     pub(crate) items: Condvar,
     /// Raised after each turn that may have changed what somebody waits for.
@@ -49,6 +50,7 @@ impl<M: Run + Send + 'static> Shared<M> {
     /// Starts the thread, with what `make` makes for its registry. What comes beside it is handed back.
     pub(crate) fn start<T>(
         name: &str,
+        answers: Answerer,
         make: impl FnOnce(&Registry) -> Result<(Driven<M>, T), StartError>,
     ) -> Result<(Arc<Self>, T), StartError> {
         let io = |error: std::io::Error| StartError::Io { kind: error.kind() };
@@ -64,6 +66,7 @@ impl<M: Run + Send + 'static> Shared<M> {
             }),
             turnstile: Mutex::default(),
             waker,
+            answers,
             items: Condvar::new(),
             changed: Condvar::new(),
         });
@@ -145,8 +148,19 @@ impl<M: Run + Send + 'static> Shared<M> {
         });
     }
 
-    fn run(&self, mut poll: Poll) {
-        let _end = End(self);
+    /// Asks whoever knows, and hands the answer to the machine whenever it comes.
+    fn ask(self: &Arc<Self>, ask: AskId, question: Question) {
+        let shared = Arc::downgrade(self);
+        self.answers.ask(question, move |answer| {
+            if let Some(shared) = shared.upgrade() {
+                shared
+                    .call(|driven| driven.with(|machine, now| machine.answered(now, ask, answer)));
+            }
+        });
+    }
+
+    fn run(self: Arc<Self>, mut poll: Poll) {
+        let _end = End(&self);
         let mut events = Events::with_capacity(EVENTS);
         while let Some(timeout) = self.turn() {
             match poll.poll(&mut events, timeout) {
@@ -162,7 +176,7 @@ impl<M: Run + Send + 'static> Shared<M> {
     }
 
     /// Does what is due, and answers how long there may be nothing; `None` when it is over. The lock is let go after every step.
-    fn turn(&self) -> Option<Option<Duration>> {
+    fn turn(self: &Arc<Self>) -> Option<Option<Duration>> {
         for _ in 0..STEPS {
             let mut state = self.lock();
             match state.driven.step() {
@@ -171,6 +185,10 @@ impl<M: Run + Send + 'static> Shared<M> {
                     if let Some(waiting) = state.tickets.get_mut(&ticket) {
                         *waiting = Some(outcome);
                     }
+                }
+                Did::Hand(Action::Ask { ask, question, .. }) => {
+                    drop(state);
+                    self.ask(ask, question);
                 }
                 Did::Nothing => break,
                 _ => {}

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tidings::crypto::SecretKey;
 use tidings::{Delivery, Item, NodeId, Notice, Outcome, Publish, RealmId, Sources, Subscribe};
 
-use tidings_common::StationSettings;
+use tidings_common::{Answers, StationSettings};
 
 use crate::Driver;
 
@@ -102,16 +102,33 @@ impl<'a, D: Driver> Kit<'a, D> {
 
     /// A node that is connected to all of these stations.
     pub(crate) fn node(&self, part: u8, stations: &[&D::Station]) -> D::Node {
-        let addresses: Vec<String> = stations
-            .iter()
+        let node = self.driver.start_node(key(part), &self.addresses(stations));
+        self.connected(node, stations.len())
+    }
+
+    /// The same with somebody who answers its questions.
+    pub(crate) fn answered_node(
+        &self,
+        part: u8,
+        stations: &[&D::Station],
+        answers: impl Answers + 'static,
+    ) -> D::Node {
+        let at = self.addresses(stations);
+        let node = self.driver.start_answered_node(key(part), &at, answers);
+        self.connected(node, stations.len())
+    }
+
+    fn addresses(&self, stations: &[&D::Station]) -> Vec<String> {
+        let stations = stations.iter();
+        stations
             .map(|station| self.driver.station_address(station))
-            .collect();
-        let node = self
-            .driver
-            .start_node(key(part), &addresses)
-            .expect("a node starts");
+            .collect()
+    }
+
+    fn connected(&self, node: Result<D::Node, D::Error>, stations: usize) -> D::Node {
+        let node = node.expect("a node starts");
         assert!(
-            self.driver.connected(&node, stations.len(), PATIENCE),
+            self.driver.connected(&node, stations, PATIENCE),
             "the node connects"
         );
         node

@@ -21,8 +21,8 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use tidings::crypto::SecretKey;
-use tidings::{Item, Outcome, Publish, Refusal, StationStatus, Subscribe};
-use tidings_common::{DoorStatus, IoCounters, StationSettings};
+use tidings::{Group, GroupId, Item, Outcome, Publish, Refusal, StationStatus, Subscribe};
+use tidings_common::{Answers, DoorStatus, IoCounters, StationSettings};
 use tidings_tls::TlsFaults;
 
 pub use cases::*;
@@ -104,6 +104,23 @@ pub trait Driver: Sized + 'static {
         every: Duration,
     ) -> Result<Self::Node, Self::Error>;
 
+    /// The same with a node whose questions are answered.
+    ///
+    /// # Errors
+    /// When it cannot.
+    fn start_answered_node(
+        &self,
+        key: SecretKey,
+        stations: &[String],
+        answers: impl Answers + 'static,
+    ) -> Result<Self::Node, Self::Error>;
+
+    /// Joins a sealed group.
+    ///
+    /// # Errors
+    /// As the core refuses.
+    fn join_group(&self, node: &Self::Node, group: Group) -> Result<GroupId, Refusal>;
+
     /// Waits until so many links are up. False when they are not in time.
     fn connected(&self, node: &Self::Node, stations: usize, within: Duration) -> bool;
 
@@ -174,6 +191,7 @@ macro_rules! __each_case {
             a_proof_for_another_station_is_refused
             a_publisher_outside_the_sources_is_refused
             a_reader_that_never_reads_changes_nothing_for_another
+            a_sealed_fact_is_opened_by_members_and_told_to_others
             a_second_key_in_the_handshake_is_refused
             a_station_out_of_file_descriptors_goes_on_accepting_later
             a_station_port_in_use_is_said
@@ -187,6 +205,7 @@ macro_rules! __each_case {
             dropping_a_subscription_ends_its_delivery
             facts_come_in_order_and_once_over_two_stations
             handshakes_that_never_end_hold_up_neither_others_nor_the_end
+            keys_that_come_late_are_waited_for
             killing_one_of_two_stations_loses_nothing
             latest_only_never_goes_back
             nobody_there_is_said
@@ -196,6 +215,7 @@ macro_rules! __each_case {
             the_last_station_gone_interrupts_and_its_return_ends_the_interruption
             two_subscriptions_on_one_topic_hear_the_same
             what_speaks_no_tls_is_said_on_both_sides
+            without_keys_nothing_is_published
         }
     };
     (@tests [$driver:ty] $($case:ident)*) => {

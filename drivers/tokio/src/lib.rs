@@ -14,6 +14,7 @@
 //! ```
 
 mod engine;
+mod groups;
 mod link;
 mod node;
 mod publish;
@@ -29,7 +30,8 @@ pub use publisher::Publisher;
 pub use server::{StationServer, StationServerBuilder};
 pub use subscription::Subscription;
 pub use tidings_common::{
-    AddressError, Crowd, DoorLimits, DoorStatus, EpochFile, EpochFileError, IoCounters, StartError,
-    StationSettings, TurnedAway, WaitError,
+    AddressError, Answers, Crowd, DoorLimits, DoorStatus, EpochFile, EpochFileError, IoCounters,
+    Nobody, Reply, SharedKeys, SharedKeysFault, StartError, StationSettings, Table, TurnedAway,
+    WaitError,
 };
 pub use tidings_tls::{TlsFault, TlsFaults};

@@ -4,21 +4,24 @@
 //! tokio's timer, for a connection attempt. Bounded by: one attempt per configured station at a
 //! time; one waker per subscription; one sender per ticket; the questions of `verify.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tidings::crypto::{SecretKey, Signer};
 use tidings::{
-    Action, Client, ClientConfig, ClientLimits, ClientStatus, LinkState, MemoryReport, NodeId, Now,
-    Outcome, Question, Ready, Refused, StationRef, Subscribe, SubscriptionId, Ticket, Verification,
+    Action, AskId, Client, ClientConfig, ClientLimits, ClientStatus, GroupId, LinkState,
+    MemoryReport, NodeId, Now, Outcome, Question, Ready, Refused, StationRef, Subscribe,
+    SubscriptionId, Ticket, Verification,
 };
-use tidings_common::{NodeSettings, StationAddress, dial_failure, patience};
+use tidings_common::{
+    Answerer, Answers, NodeSettings, Run, StationAddress, dial_failure, patience,
+};
 use tidings_tls::{Tls, TlsFault};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::runtime::Handle;
@@ -41,6 +44,10 @@ pub(crate) struct NodeHost {
     /// A publication was refused for want of room, and nothing has happened since that may have
     /// made some.
     pub(crate) blocked: bool,
+    /// Groups under which a publication was refused because their keys were not there yet.
+    pub(crate) pending: BTreeSet<GroupId>,
+    /// Who answers what the core does not know.
+    answers: Answerer,
     /// Who checks signatures, where the core does not.
     pool: Option<Pool>,
     targets: Vec<StationAddress>,
@@ -104,6 +111,11 @@ impl Host for NodeHost {
                     pool.push(ask, job);
                 }
             }
+            Action::Ask { ask, question, .. } => {
+                // In a task of its own, as this call holds the lock that the answer needs.
+                let asking = answer(Arc::downgrade(engine), self.answers.clone(), ask, question);
+                engine.runtime.spawn(asking);
+            }
             _ => {}
         }
     }
@@ -143,6 +155,15 @@ impl Host for NodeHost {
             .wakers
             .extend(std::mem::take(&mut self.readers).into_values());
     }
+}
+
+/// Asks whoever knows, and hands the answer to the core whenever it comes.
+async fn answer(engine: Weak<Engine<NodeHost>>, answers: Answerer, ask: AskId, question: Question) {
+    answers.ask(question, move |answer| {
+        if let Some(engine) = engine.upgrade() {
+            engine.with(|state, now| state.host.client.answered(now, ask, answer));
+        }
+    });
 }
 
 /// Connects to one station and reports how it went.
@@ -276,6 +297,13 @@ impl NodeBuilder {
         self.configure(|config| config.last_epoch(epoch))
     }
 
+    /// Who answers what the node asks: the keys of its groups. Default: [`Nobody`](crate::Nobody),
+    /// so that nothing sealed is opened.
+    pub fn answers(mut self, answers: impl Answers + 'static) -> Self {
+        self.settings = self.settings.answers(answers);
+        self
+    }
+
     /// How often the other side of each link is asked whether it is there, and how long its answer is
     /// waited for. Default 30 s, 1 s to 1 h.
     pub fn probe_every(self, every: Duration) -> Self {
@@ -321,6 +349,7 @@ impl NodeBuilder {
         let settings = self
             .settings
             .configure(|config| config.verification(verification).limits(self.limits));
+        let answers = settings.answerer();
         let parts = settings.build()?;
         let id = parts.client.id();
         let host = NodeHost {
@@ -328,6 +357,8 @@ impl NodeBuilder {
             readers: BTreeMap::new(),
             tickets: BTreeMap::new(),
             blocked: false,
+            pending: BTreeSet::new(),
+            answers,
             pool,
             targets: parts.targets,
             tls: parts.tls,

@@ -10,19 +10,21 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tidings::{Misuse, Outcome, Publish, Refusal, Refused, Ticket};
+use tidings::{Client, GroupId, Misuse, Outcome, Publish, Refusal, Refused, Ticket};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
 use crate::engine::Life;
+use crate::node::NodeHost;
 use crate::{EpochFile, Node};
 
 /// How long [`Node::publish`] waits for room before it gives the publication back.
 pub const PUBLISH_PATIENCE: Duration = tidings_common::patience::PUBLISH;
 
 impl Node {
-    /// Publishes and waits for the outcome. While the publish windows are full it waits its turn,
-    /// [`PUBLISH_PATIENCE`] at most; it does not wait for a station ([`Node::connected`] does).
+    /// Publishes and waits for the outcome. While the publish windows are full, or the keys of its
+    /// group were asked for and are not there, it waits its turn, [`PUBLISH_PATIENCE`] at most; it does
+    /// not wait for a station ([`Node::connected`] does).
     ///
     /// Not cancel safe: dropped while it waits for room, nothing was published; dropped later, the
     /// publication goes its way and its outcome is lost. Use [`Node::try_publish`] to tell the two
@@ -36,14 +38,22 @@ impl Node {
             Err(refused) => refused,
         };
         let deadline = Instant::now() + PUBLISH_PATIENCE;
-        let Ok(turn) = timeout_at(deadline, self.turn().lock()).await else {
-            return Err(refused);
-        };
+        let mut turn = None;
         loop {
-            if refused.reason != Refusal::WouldBlock {
-                return Err(refused);
-            }
-            if timeout_at(deadline, self.ready_to_publish()).await.is_err() {
+            let waited = match refused.reason {
+                Refusal::WouldBlock if turn.is_none() => {
+                    let taken = timeout_at(deadline, self.turn().lock()).await;
+                    taken.map(|taken| turn = Some(taken))
+                }
+                Refusal::WouldBlock => timeout_at(deadline, self.ready_to_publish()).await,
+                Refusal::GroupPending { group } => {
+                    // Its keys are not what others wait for.
+                    turn = None;
+                    timeout_at(deadline, self.keys_answered(group)).await
+                }
+                _ => return Err(refused),
+            };
+            if waited.is_err() {
                 return Err(refused);
             }
             match self.try_publish(refused.request) {
@@ -61,8 +71,8 @@ impl Node {
     ///
     /// # Errors
     /// Refused with the reason and the publication; nothing was published and no number was used.
-    /// After `WouldBlock`, [`Node::ready_to_publish`] says when to try again; `EpochNotKept` says
-    /// that the epoch file cannot be written.
+    /// After `WouldBlock` and `GroupPending`, [`Node::ready_to_publish`] says when to try again;
+    /// `EpochNotKept` says that the epoch file cannot be written.
     pub fn try_publish(&self, request: Publish) -> Result<Pending, Refused<Publish>> {
         let (settle, outcome) = oneshot::channel();
         let mut settle = Some(settle);
@@ -80,6 +90,9 @@ impl Node {
                     }
                     Err(refused) => {
                         host.blocked |= refused.reason == Refusal::WouldBlock;
+                        if let Refusal::GroupPending { group } = refused.reason {
+                            host.pending.insert(group);
+                        }
                         Err(refused)
                     }
                 }
@@ -93,19 +106,39 @@ impl Node {
         })
     }
 
-    /// Waits until a publication that was refused with `WouldBlock` may be tried again; returns at
-    /// once when none was. Cancel safe.
+    /// Waits until a publication that was refused with `WouldBlock` or `GroupPending` may be tried
+    /// again; returns at once when none was. Cancel safe.
     pub async fn ready_to_publish(&self) {
-        // Every publication is settled within seconds, so there is an end to this; the hour is
-        // none.
+        self.until(|host| {
+            let NodeHost {
+                client, pending, ..
+            } = host;
+            pending.retain(|group| is_pending(client, *group));
+            !host.blocked && host.pending.is_empty()
+        })
+        .await;
+    }
+
+    /// Waits until a group's keys are there, or are not given out.
+    async fn keys_answered(&self, group: GroupId) {
+        self.until(|host| !is_pending(&host.client, group)).await;
+    }
+
+    async fn until(&self, mut holds: impl FnMut(&mut NodeHost) -> bool) {
+        // Every publication is settled within seconds, and so is every question, so there is an end
+        // to this; the hour is none.
         let hour = Duration::from_secs(3600);
         let engine = self.engine();
         engine
             .wait(hour, |state| {
-                (!state.host.blocked || state.life != Life::Running).then_some(())
+                (holds(&mut state.host) || state.life != Life::Running).then_some(())
             })
             .await;
     }
+}
+
+fn is_pending(client: &Client, group: GroupId) -> bool {
+    client.group(group).is_some_and(|status| status.pending)
 }
 
 /// A publication on its way: a future of its outcome. Dropping it cancels nothing.

@@ -6,9 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use tidings::crypto::SecretKey;
-use tidings::{Item, Outcome, Publish, Refusal, Subscribe};
+use tidings::{Group, GroupId, Item, Outcome, Publish, Refusal, Subscribe};
 use tidings_suite::{Driver, Seen};
-use tidings_tokio::{Node, StationServer, StationSettings, Subscription};
+use tidings_tokio::{Answers, Node, StationServer, StationSettings, Subscription};
 
 type Tokio = driver::On<false>;
 
@@ -85,6 +85,19 @@ impl<const BUG: u8> Driver for Broken<BUG> {
         every: Duration,
     ) -> Result<Self::Node, Self::Error> {
         self.0.start_probing_node(key, stations, every)
+    }
+
+    fn start_answered_node(
+        &self,
+        key: SecretKey,
+        stations: &[String],
+        answers: impl Answers + 'static,
+    ) -> Result<Node, Self::Error> {
+        self.0.start_answered_node(key, stations, answers)
+    }
+
+    fn join_group(&self, node: &Node, group: Group) -> Result<GroupId, Refusal> {
+        self.0.join_group(node, group)
     }
 
     fn connected(&self, node: &Node, stations: usize, within: Duration) -> bool {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tidings::crypto::SecretKey;
-use tidings::{Item, Outcome, Publish, Refusal, Subscribe};
-use tidings_mio::{Node, NodeSettings, StationServer, StationSettings, Subscription};
+use tidings::{Group, GroupId, Item, Outcome, Publish, Refusal, Subscribe};
+use tidings_mio::{Answers, Node, NodeSettings, StationServer, StationSettings, Subscription};
 use tidings_suite::{Driver, Seen};
 
 /// Over TLS, or over loopback TCP.
@@ -62,6 +62,23 @@ impl<const SECURE: bool> Driver for Mio<SECURE> {
             settings = settings.station(station)?;
         }
         Ok(Node::start(settings)?)
+    }
+
+    fn start_answered_node(
+        &self,
+        key: SecretKey,
+        stations: &[String],
+        answers: impl Answers + 'static,
+    ) -> Result<Node, Self::Error> {
+        let mut settings = NodeSettings::new(key).answers(answers);
+        for station in stations {
+            settings = settings.station(station)?;
+        }
+        Ok(Node::start(settings)?)
+    }
+
+    fn join_group(&self, node: &Node, group: Group) -> Result<GroupId, Refusal> {
+        node.join_group(group).map_err(|refused| refused.reason)
     }
 
     fn connected(&self, node: &Node, stations: usize, within: Duration) -> bool {

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use tidings::crypto::SecretKey;
-use tidings::{Item, Outcome, Publish, Refusal, Subscribe};
+use tidings::{Group, GroupId, Item, Outcome, Publish, Refusal, Subscribe};
 use tidings_suite::{Driver, Seen};
-use tidings_tokio::{Node, StationServer, StationServerBuilder, StationSettings, Subscription};
+use tidings_tokio::{
+    Answers, Node, StationServer, StationServerBuilder, StationSettings, Subscription,
+};
 use tokio::runtime::Runtime;
 
 /// The driver, with secure links or plain ones.
@@ -69,6 +71,24 @@ impl<const SECURE: bool> Driver for On<SECURE> {
             builder = builder.station(station)?;
         }
         Ok(builder.start()?)
+    }
+
+    fn start_answered_node(
+        &self,
+        key: SecretKey,
+        stations: &[String],
+        answers: impl Answers + 'static,
+    ) -> Result<Node, Self::Error> {
+        let _inside = self.runtime.enter();
+        let mut builder = Node::builder(key).answers(answers);
+        for station in stations {
+            builder = builder.station(station)?;
+        }
+        Ok(builder.start()?)
+    }
+
+    fn join_group(&self, node: &Node, group: Group) -> Result<GroupId, Refusal> {
+        node.join_group(group).map_err(|refused| refused.reason)
     }
 
     fn connected(&self, node: &Node, stations: usize, within: Duration) -> bool {
