@@ -8,7 +8,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tidings::code::UnopenedReason;
-use tidings::{Answer, KeyPeriods, KeyQuestion, Question};
+use tidings::inbound::sources::SourceAnswer;
+use tidings::{Answer, KeyPeriods, KeyQuestion, NodeId, Question, RealmId, Source};
 
 /// Answers a node's questions. Each call returns at once: what takes long moves its [`Reply`] to a thread or a task, and answers from there.
 ///
@@ -17,6 +18,17 @@ pub trait Answers: Send {
     /// What are the keys of this group? To be answered within `keyring::PULL_PATIENCE`.
     fn keys(&mut self, question: KeyQuestion, reply: Reply<Result<KeyPeriods, UnopenedReason>>) {
         let _nobody_knows = (question, reply);
+    }
+
+    /// Does this source admit this publisher? To be answered within `SourceLimits::lookup_timeout_ms`.
+    fn source(
+        &mut self,
+        realm: RealmId,
+        source: Source,
+        publisher: NodeId,
+        reply: Reply<SourceAnswer>,
+    ) {
+        let _nobody_knows = (realm, source, publisher, reply);
     }
 }
 
@@ -79,6 +91,16 @@ impl Answerer {
                     back(Answer::KeyPeriods(answer.unwrap_or(none)));
                 });
                 answers.keys(*question, reply);
+            }
+            Question::Source {
+                realm,
+                source,
+                publisher,
+            } => {
+                let reply = Reply::new(|answer: Option<_>| {
+                    back(Answer::Source(answer.unwrap_or(SourceAnswer::Unknown)));
+                });
+                answers.source(realm, source, publisher, reply);
             }
             // Where a driver has no threads for it.
             Question::Verify(job) => back(Answer::Verified(job.run())),

@@ -13,6 +13,7 @@ mod isolation;
 mod keys;
 mod silence;
 mod sockets;
+mod sources;
 mod stations;
 
 pub use addresses::*;
@@ -25,4 +26,5 @@ pub use isolation::*;
 pub use keys::*;
 pub use silence::*;
 pub use sockets::*;
+pub use sources::*;
 pub use stations::*;
