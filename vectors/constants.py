@@ -64,6 +64,22 @@ class K:
     seal_aad_label = b"TIDINGS-EVENT-AAD-V1"
     seal_no_epoch = 0
 
+    # Section 6.2: groups and key periods.
+    keys_accept_ms = 3_900_000
+    keys_rotation_low = 60_000
+    keys_rotation_high = 86_400_000
+    keys_backoff_usual_ms = 300_000
+    keys_most = 2
+    keys_window = 3
+    keys_shortest_part = 30
+    keys_backoff_ms = 1_000
+    keys_patience_ms = 15_000
+    keys_remembered_ms = 3_900_000
+    keys_per_publisher = 3
+    keys_id_bytes = 8
+    keys_secret_bytes = 32
+    keys_policies = "off preferred required"
+
     # Section 7: topics.
     topic_max = 512
     topic_segments = 16

@@ -6,6 +6,7 @@ import gen_continuity
 import gen_flow
 import gen_frames
 import gen_handshake
+import gen_keys
 import gen_links
 import gen_objects
 import gen_order
@@ -23,6 +24,7 @@ FAMILIES = (
     gen_objects.objects,
     gen_objects.publications,
     gen_seal.family,
+    gen_keys.family,
     gen_topics.topics,
     gen_frames.family,
     gen_frames.links,

@@ -6,6 +6,7 @@ An outcome is {"expect": …} or {"refuse": reason, …}. Plain lists and linear
 import ed25519
 import model_continuity
 import model_flow
+import model_keys
 import model_resume
 import model_frames as frames
 import model_links
@@ -163,6 +164,7 @@ FAMILIES = {
     "objects": objects,
     "publications": publications,
     "seal": model_seal.family,
+    "keys": model_keys.family,
     "topics": topics,
     "frames": read_frames,
     "links": links,

@@ -9,7 +9,7 @@ import model_wire
 from constants import K
 
 # Families that answer quickly stand first.
-ORDER = ("ids", "positions", "topics", "links", "frames", "dedup", "order", "guess", "ring", "continuity", "sources", "resume", "liveness", "backoff", "outcomes", "codes", "seal", "handshake", "objects", "publications", "cbor")
+ORDER = ("ids", "positions", "topics", "links", "frames", "dedup", "order", "guess", "ring", "continuity", "sources", "resume", "liveness", "backoff", "outcomes", "codes", "keys", "seal", "handshake", "objects", "publications", "cbor")
 
 # The inputs of traces that are constants of an implementation: family, key of `config`.
 CONFIG = (

@@ -541,16 +541,17 @@ where
         let due = soonest(self.current, self.next);
         self.due = soonest(soonest(due, ends), self.pulls.poll_timeout());
         self.due_wall = last;
-        if self.joined && self.current.is_none() && self.failed.is_none() {
+        if !self.may_pull_ids() || self.current.is_some() || self.failed.is_some() {
+            return;
+        }
+        match self.periods.newest() {
             // One millisecond before, as what is due by the wall is due after that moment.
-            let stale = self
-                .periods
-                .newest()
-                .map(|(_, until)| until.saturating_sub(1));
-            self.due_wall = match (self.due_wall, stale) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            };
+            Some((_, until)) => {
+                let stale = until.saturating_sub(1);
+                self.due_wall = Some(last.map_or(stale, |last| last.min(stale)));
+            }
+            // All was wiped by a wall that ran ahead.
+            None => self.due = soonest(self.due, Some(self.not_before)),
         }
     }
 }

@@ -8,8 +8,6 @@ use crate::time::{Duration, WallMs};
 
 /// How long an answer may take.
 pub const PULL_PATIENCE: Duration = Duration::from_secs(15);
-/// The shortest wait between an answer and the next question about what is current, whatever the clocks say.
-const SHORTEST_WAIT_MS: u64 = 1000;
 /// The wait after a first failure.
 const FIRST_BACKOFF_MS: u64 = 1000;
 
@@ -26,10 +24,10 @@ pub(super) fn repull_between(issued_at: WallMs, publish_until: WallMs, draw: u64
     publish_until.saturating_sub(window).saturating_add(into)
 }
 
-/// The shortest wait after an answer: a tenth of the ahead window, 1 s at least. Where the other side's clock trails, its answers hold no
+/// The shortest wait after an answer, whatever the clocks say: a tenth of the ahead window. Where the other side's clock trails, its answers hold no
 /// next period when this side's window has begun.
 pub fn shortest_wait(rotation_ms: u64) -> Duration {
-    Duration::from_millis((rotation_ms / 30).max(SHORTEST_WAIT_MS))
+    Duration::from_millis(rotation_ms / 30)
 }
 
 /// The wait after so many failures in a row: 1 s, doubled with each, a third of a rotation at most.

@@ -222,6 +222,9 @@ impl World {
         if wanted.one {
             request = request.one();
         }
+        if let Some(group) = self.nodes[node].group {
+            request = request.group(group);
+        }
         let now = self.net.now_of(host);
         let by = self.publisher_of(burst, node, wanted.one);
         if let Some(by) = by {
@@ -458,6 +461,7 @@ impl World {
         let now = self.net.truth();
         self.trace
             .line(now, Name::World, format_args!("the calm begins"));
+        self.net.secrets.calm = true;
         for node in 0..self.nodes.len() {
             let plan = self.nodes[node].plan;
             for station in self.plan.nodes[plan].stations.clone() {

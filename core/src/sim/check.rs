@@ -8,6 +8,7 @@ mod idle;
 mod ledger;
 mod nobody;
 mod order;
+mod unopened;
 mod windows;
 
 use alloc::collections::BTreeMap;
@@ -35,6 +36,8 @@ pub(super) struct Sorted<'a> {
     /// What was skipped: place in the stream, whose, first, last.
     pub(super) skipped: Vec<(usize, Numbering, u64, u64)>,
     pub(super) conflicts: Vec<(Numbering, u64, u64)>,
+    /// What was not opened.
+    pub(super) unopened: Vec<(Numbering, u64)>,
 }
 
 impl Sorted<'_> {
@@ -96,6 +99,7 @@ impl World {
             .fault(super::Fault::Reordered, self.truth.reordered);
         self.tally
             .fault(super::Fault::QuotaMet, self.truth.quota_met());
+        self.tally_secrets();
         if !broken.is_empty() {
             // It was stopped: nothing else can be said of it.
             return broken;
@@ -111,6 +115,7 @@ impl World {
             self.check_once(sub, &sorted, &mut found);
             self.check_order(sub, &sorted, &mut found);
             self.check_ledger(sub, &sorted, &index, &mut tally, &mut found);
+            self.check_unopened(sub, &sorted, &mut found);
             self.check_causes(sub, &sorted, &index, &mut found);
             self.check_windows(sub, &sorted, &mut found);
             self.check_commits(sub, &sorted, &index, &mut found);
@@ -153,6 +158,11 @@ impl World {
                 } => {
                     if let Some(of) = self.numbering(of) {
                         sorted.conflicts.push((of, *first, *last));
+                    }
+                }
+                Notice::Unopened { of, seq, .. } => {
+                    if let Some(of) = self.numbering(of) {
+                        sorted.unopened.push((of, *seq));
                     }
                 }
                 _ => {}
@@ -200,6 +210,7 @@ impl World {
                         count, publishers, ..
                     } => (*count, u64::from(*publishers)),
                     Notice::Gap { count, .. } => (count.unwrap_or(0), 0),
+                    Notice::Unopened { seq, reason, .. } => (*seq, u64::from(reason.number())),
                     _ => (0, 0),
                 };
                 hash.word(more.0);

@@ -11,6 +11,7 @@ use super::keys::Keys;
 use super::net::{Kind, Seen};
 use super::plan::Wanted;
 use super::said::Moment;
+use super::secrets::Secrets;
 use super::tap::number_of;
 use super::trace::Name;
 use super::world::{End, Sub, Told, World};
@@ -141,6 +142,7 @@ impl World {
                 let Some(number) = number_of(fact.payload()) else {
                     return self.wrong("once", "a payload nobody made".into());
                 };
+                self.opened_in_time(now, index, number, &fact);
                 Told::Fact {
                     number,
                     late: fact.late(),
@@ -162,6 +164,26 @@ impl World {
         self.hash_told(index, &told);
         self.trace_told(now, index, &told);
         self.subs[index].told.push((now, told));
+    }
+
+    /// Nothing is opened past its bound: it was not over by its node's wall when it came, nor is it when it is read, unless that was later.
+    fn opened_in_time(&mut self, now: Instant, index: usize, number: u32, fact: &crate::Delivery) {
+        let Some(id) = fact.seal_key_id() else {
+            if self.net.secrets.on {
+                self.wrong("sealed", alloc::format!("#{number} went out in the clear"));
+            }
+            return;
+        };
+        let life = &self.truth.lives[self.subs[index].life];
+        let until = self.net.secrets.opens_until(id);
+        let clock = &self.net.hosts[life.host].clock;
+        let came = life.arrivals.get(&number).copied().unwrap_or(now);
+        if clock.wall(came) > until && clock.wall(now) > until {
+            self.wrong(
+                "sealed",
+                alloc::format!("#{number} was opened past its bound"),
+            );
+        }
     }
 
     /// What stations know of a subscription that has ended, where no other of its node is of the same filter.
@@ -189,6 +211,10 @@ impl World {
             .mode(wanted.mode)
             .on_full(wanted.on_full)
             .queue_capacity(wanted.capacity);
+        let request = match self.nodes[node].group {
+            Some(group) if Secrets::covers(filter) => request.group(group),
+            _ => request,
+        };
         let (request, after) = self.goes_on(slot, request);
         let now = self.net.now_of(host);
         let Ok(id) = self.net.at(client).subscribe(now, request) else {

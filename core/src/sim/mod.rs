@@ -26,6 +26,7 @@ mod populate;
 mod report;
 mod sabotage;
 mod said;
+mod secrets;
 mod shrink;
 mod tap;
 mod trace;
@@ -107,6 +108,10 @@ pub fn drawn(seed: u64) -> u64 {
     hash.bytes(alloc::format!("{plan:?}").as_bytes());
     if more.is_any() {
         hash.bytes(alloc::format!("{more:?}").as_bytes());
+    }
+    let secrets = secrets::Secrets::draw(&plan);
+    if secrets.on {
+        hash.bytes(alloc::format!("{secrets:?}").as_bytes());
     }
     hash.value() as u64
 }

@@ -19,6 +19,7 @@ use super::hash::Hash;
 use super::plan::Topics;
 use super::sabotage::Saboteur;
 use super::said::Moment;
+use super::secrets::Secrets;
 use super::tap::Note;
 use crate::code::CloseReason;
 use crate::crypto::Profile;
@@ -118,6 +119,7 @@ pub struct Net {
     /// A machine whose deadlines make no progress.
     pub(super) stuck: Option<(usize, &'static str)>,
     pub(super) saboteur: Saboteur,
+    pub(super) secrets: Secrets,
     /// Whoever watches: what its topics are called, in which profile publications are read.
     watch: Option<(Topics, Profile)>,
     pub(super) seen: Vec<Seen>,
@@ -151,6 +153,7 @@ impl Net {
             failed_input: 0,
             stuck: None,
             saboteur: Saboteur::default(),
+            secrets: Secrets::default(),
             watch: None,
             seen: Vec::new(),
             spare: Vec::new(),
@@ -363,6 +366,8 @@ impl Net {
         host.kind = None;
         host.asks.clear();
         host.clock.wake(self.now);
+        self.secrets.forget(index);
+        let host = &mut self.hosts[index];
         for cable in core::mem::take(&mut host.cables) {
             let side = usize::from(self.cables[cable].hosts[STATION] == index);
             self.end(cable, side, CloseReason::Io);
@@ -544,7 +549,12 @@ impl Net {
                 ..
             } => self.ask(index, ask, job),
             Action::Ask {
-                question: Question::KeyPeriods(_) | Question::Source { .. },
+                ask,
+                question: Question::KeyPeriods(question),
+                ..
+            } => self.ask_keys(index, ask, question.which),
+            Action::Ask {
+                question: Question::Source { .. },
                 ..
             } => {}
             Action::Close { link, reason } => {

@@ -6,6 +6,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 
 use super::cable::Way;
 use super::plan::Fault;
+use super::secrets::Secrets;
 use super::trace::Name;
 use super::truth::{Life, Run};
 use super::world::{End, Job, NodeState, StationState, World};
@@ -70,6 +71,7 @@ impl World {
             last_epoch: 0,
             plan,
             last_ticket: None,
+            group: None,
         });
         let planned = &self.plan.nodes[plan];
         if planned.skew != 0 {
@@ -170,6 +172,7 @@ impl World {
             floor,
         });
         self.net.start_client(client, config, run);
+        self.join_group(node);
         self.trace
             .line(now, Name::Node(node), format_args!("starts"));
         // What it was subscribed to before it was killed, it subscribes to again.
@@ -182,6 +185,24 @@ impl World {
                 self.subscribe(slot, wanted);
             }
         }
+    }
+
+    /// A node that was started joins the group of the run, if it has one.
+    fn join_group(&mut self, node: usize) {
+        let state = &self.nodes[node];
+        let (client, plan) = (state.client, state.plan);
+        if !self.net.secrets.on {
+            return;
+        }
+        let host = self.net.client_host(client);
+        if self.net.secrets.outsider == Some(self.plan.nodes[plan].key)
+            && !self.net.secrets.outsiders.contains(&host)
+        {
+            self.net.secrets.outsiders.push(host);
+        }
+        let now = self.net.now_of(host);
+        let joined = self.net.at(client).join_group(now, Secrets::group());
+        self.nodes[node].group = joined.ok();
     }
 
     /// A station that has just been started.

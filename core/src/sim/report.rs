@@ -128,7 +128,6 @@ impl Tally {
 
 /// What cannot occur before the machines can do it: replay, a mesh, sealed groups, lookups.
 const NOT_YET: &[(&str, &str)] = &[
-    ("notice", "unopened"),
     ("gap", "peer_interrupted"),
     ("dropped", "conflict_full"),
     ("dropped", "lookups_full"),

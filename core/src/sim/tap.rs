@@ -4,6 +4,7 @@
 //! decoder. Bounded by: one record per frame under way.
 
 use super::plan::Topics;
+use super::secrets::plain_of;
 use crate::code::{CloseReason, OutcomeCode, PublishRefusal, SkipReason, SubscribeRefusal};
 use crate::crypto::Profile;
 use crate::wire::{Body, Frame, Phase, Publication, ResumeOutcome};
@@ -178,11 +179,12 @@ fn fact_of(object: &[u8], profile: Profile) -> Option<Fact> {
     if !publication.topic.starts_with("sim/") {
         return None;
     }
-    let Body::Payload(payload) = publication.body else {
-        return None;
+    let number = match publication.body {
+        Body::Payload(payload) => number_of(payload)?,
+        _ => number_of(&plain_of(&publication)?)?,
     };
     Some(Fact {
-        number: number_of(payload)?,
+        number,
         epoch: publication.epoch?,
         seq: publication.seq,
         published_at: publication.published_at,

@@ -80,6 +80,15 @@ pub(super) fn words(notice: &Notice) -> String {
                 of.topic
             )
         }
+        Notice::Unopened {
+            of, seq, reason, ..
+        } => {
+            alloc::format!(
+                "unopened {seq} of epoch {} on {}: {reason}",
+                of.epoch,
+                of.topic
+            )
+        }
         Notice::Gap {
             from,
             to,

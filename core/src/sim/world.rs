@@ -13,6 +13,7 @@ use super::more::More;
 use super::net::{Kind, Net};
 use super::plan::{Fault, Op, Plan, Wanted};
 use super::report::Tally;
+use super::secrets::Secrets;
 use super::trace::{Name, Trace};
 use super::truth::Truth;
 use super::{Habit, Options};
@@ -102,6 +103,8 @@ pub(super) struct NodeState {
     /// The plan's node whose key it has.
     pub(super) plan: usize,
     pub(super) last_ticket: Option<crate::Ticket>,
+    /// The group it has joined in this run, where there is one.
+    pub(super) group: Option<crate::GroupId>,
 }
 
 /// A station while the run lasts.
@@ -153,6 +156,7 @@ impl World {
         plan.acts.extend_from_slice(&more.acts);
         plan.calm = plan.calm.max(more.calm);
         let mut net = Net::seeded(plan.seed.to_be_bytes());
+        net.secrets = Secrets::draw(&plan);
         let keys = Keys::new(options.real_keys, plan.nodes.len(), plan.stations.len());
         net.watch(plan.topics.clone(), keys.profile());
         net.saboteur.plant(options.sabotage);

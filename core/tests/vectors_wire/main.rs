@@ -4,6 +4,7 @@
 mod bytes;
 mod frames;
 mod handshake;
+mod keys;
 mod names;
 mod objects;
 mod seal;
@@ -17,12 +18,13 @@ use tidings::wire::{Body, Draft, Publication};
 use tidings::{NodeId, RealmId, RunId};
 
 /// The families read here.
-const WIRE: [&str; 12] = [
+const WIRE: [&str; 13] = [
     "cbor",
     "codes",
     "frames",
     "handshake",
     "ids",
+    "keys",
     "objects",
     "positions",
     "publications",
@@ -187,6 +189,14 @@ fn every_file_is_read_by_somebody() {
     for name in WIRE {
         assert!(found.contains(name), "{name} is gone");
     }
+}
+
+#[test]
+fn keys() {
+    run("keys", |entry| {
+        let judged = keys::judge(entry).unwrap_or_else(|broken| panic!("{broken}"));
+        judged.or_else(|reason| refuse(&reason))
+    });
 }
 
 #[test]

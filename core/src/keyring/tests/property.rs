@@ -278,6 +278,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         6 => (0u64..400_000).prop_map(|ms| Step::Pass { mono: ms, wall: ms as i64 }),
         2 => (14_998u64..15_003).prop_map(|ms| Step::Pass { mono: ms, wall: ms as i64 }),
         1 => (0u64..1000, -3_000_000i64..6_000_000).prop_map(|(mono, wall)| Step::Pass { mono, wall }),
+        1 => (0u64..100_000, -9_000_000i64..9_000_000).prop_map(|(mono, wall)| Step::Pass { mono, wall }),
     ];
     let step = prop_oneof![
         6 => pass,

@@ -129,7 +129,7 @@ impl World {
                     "records have room, it was not silent for long, no others took its place, and few came late",
                 )
             }
-            Notice::Unopened { .. } => Err("nobody seals"),
+            Notice::Unopened { reason, .. } => self.unopened(sub, *reason),
             Notice::SubscriptionRefused { .. }
             | Notice::Ended { .. }
             | Notice::Interrupted { .. }

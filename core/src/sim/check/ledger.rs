@@ -13,6 +13,7 @@ use super::{Findings, Index, Numbering, Sorted, named};
 use crate::code::GapReason;
 use crate::inbound::episode::LONGEST;
 use crate::inbound::lane::Mode;
+use crate::keyring::PULL_PATIENCE;
 use crate::notice::Notice;
 use crate::sim::Tally;
 use crate::sim::hold::Hold;
@@ -71,11 +72,11 @@ impl World {
             .collect();
         let mut silent = Vec::new();
         let (mut superseded, mut newest) = (0u64, BTreeMap::new());
-        for number in &delivered {
-            if let Some(((key, topic, epoch), seq)) = self.place_of(*number) {
-                let best = newest.entry((key, topic)).or_insert((epoch, seq));
-                *best = (*best).max((epoch, seq));
-            }
+        // What is told as unopened was the newest as well.
+        let placed = delivered.iter().filter_map(|number| self.place_of(*number));
+        for ((key, topic, epoch), seq) in placed.chain(sorted.unopened.iter().copied()) {
+            let best = newest.entry((key, topic)).or_insert((epoch, seq));
+            *best = (*best).max((epoch, seq));
         }
         for (number, holds) in &owed {
             let Some((numbering, seq)) = self
@@ -99,7 +100,14 @@ impl World {
             // Where a table is small, what may be a copy is one to a numbering of which all that was known had to be given up.
             let unknown = forgets && resynced.contains(&numbering)
                 || self.is_given_up(sorted, &done.given, numbering, seq, usize::MAX);
-            if skipped || conflict || inside || unknown || self.is_undecided(sub, holds, &windows) {
+            let unopened = sorted.unopened.contains(&(numbering, seq));
+            if skipped
+                || unopened
+                || conflict
+                || inside
+                || unknown
+                || self.is_undecided(sub, holds, &windows)
+            {
                 continue;
             }
             let (key, topic, epoch) = numbering;
@@ -244,6 +252,10 @@ impl World {
             || plan.order_max_buffer < 64;
         // Behind what it waits for in its order.
         let mut margin = Duration::from_secs(4);
+        if self.net.secrets.on {
+            // Its key is asked for, or that of what it waits for; after the first answer once more.
+            margin += 2 * PULL_PATIENCE;
+        }
         if plan.asks.is_some() {
             // Its question is open, or that of what it waits for.
             margin += ANSWER_TIMEOUT;

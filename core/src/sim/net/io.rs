@@ -7,6 +7,7 @@ use core::cmp::Reverse;
 
 use super::{Kind, Net, Seen, What};
 use crate::code::CloseReason;
+use crate::keyring::Which;
 use crate::pump::LinkIo;
 use crate::sim::cable::{CLIENT, Cable, Pipe, STATION};
 use crate::sim::said::Moment;
@@ -46,12 +47,27 @@ impl Net {
         }
     }
 
+    /// A question about the keys of a group goes to whoever gives them out.
+    pub(super) fn ask_keys(&mut self, index: usize, ask: AskId, which: Which) {
+        if let Some(at) = self.secrets.ask(self.now, index, (ask, which)) {
+            self.due.push(Reverse((at, What::Answer, index, 0)));
+        }
+    }
+
     pub(super) fn answer(&mut self, index: usize) {
         let (truth, now) = (self.now, self.now_of(index));
         let host = &mut self.hosts[index];
         if host.clock.is_asleep() {
             // It is answered when the next answer is.
             return;
+        }
+        while let Some((ask, answer)) = self.secrets.answer(truth, index) {
+            if let Some(Kind::Client(client)) = &mut host.kind {
+                let _given_up = client.answer(now, ask, answer);
+                host.dirty = true;
+                host.inputs += 1;
+                host.touched = truth;
+            }
         }
         while host.asks.front().is_some_and(|(at, ..)| *at <= truth)
             && let Some((_, ask, job)) = host.asks.pop_front()

@@ -8,6 +8,7 @@ mod continuity;
 mod flow;
 mod frames;
 mod handshake;
+mod keys;
 mod links;
 mod live;
 mod objects;
@@ -50,6 +51,7 @@ const FAMILIES: [(&str, Judge); 23] = [
     ("guess", flow::guess),
     ("handshake", handshake::judge),
     ("ids", values::ids),
+    ("keys", keys::judge),
     ("links", links::judge),
     ("liveness", live::liveness),
     ("objects", objects::objects),
