@@ -110,6 +110,21 @@ def order():
         yield bytes([8, 1, 1]) + b"".join(script)
 
 
+# Scripts of the sources target: eight bytes of bounds, then kind and three bytes.
+FACT, ANSWER, LEAVE, WALL, TIME, DUE, SWEEP = 0, 7, 11, 12, 13, 14, 15
+BOUNDS = [bytes([3, 2, 7, 100, 40, 10, 30, 20]), bytes([0, 0, 0, 1, 1, 0, 0, 1]), bytes([11, 3, 11, 255, 255, 255, 255, 255])]
+
+
+def sources():
+    who = [(FACT, key, key) for key in range(8)]
+    admitted = [(ANSWER, n, 0, 40) for n in range(8)]
+    for bounds in BOUNDS:
+        yield bounds + words(*who, *who, *admitted, *who, (TIME, 200, 0), *who, (TIME, 200, 2), *who, *admitted, (DUE,))
+        yield bounds + words(*who, *((ANSWER, n, 4 + n % 4) for n in range(8)), *who, (TIME, 100, 2), *who, (SWEEP,), *who)
+        yield bounds + words((FACT, 1), (FACT, 1), (LEAVE, 0), (FACT, 1), (ANSWER, 0, 1, 2), (WALL, 0, 200, 3), (FACT, 1), (WALL, 1, 200, 3), (FACT, 1), (DUE,))
+        yield bounds + words(*(step for n in range(24) for step in ((FACT, n, n % 5), (ANSWER, 0, n % 8, n), (TIME, 9 * n % 250, n % 4))))
+
+
 # Scripts of the client and station targets (fuzz/src/words.rs): kind and three bytes. The upper half of the kind names the link.
 WAIT, CUT, CONNECT, SUBSCRIBE, PUBLISH, EVENT, SUBSCRIBED = 2, (3, 0), (3, 99), 6, 8, 9, 11
 LOCAL_SUBSCRIBE, LOCAL_PUBLISH = (0xF9, 0), (0xF9, 2)
@@ -159,7 +174,7 @@ def seal():
 
 def main():
     into = pathlib.Path(sys.argv[1])
-    for target in (cbor, client, frame, order, positions, publication, seal, station, topic):
+    for target in (cbor, client, frame, order, positions, publication, seal, sources, station, topic):
         name = target.__name__
         folder = into / name
         folder.mkdir(parents=True, exist_ok=True)

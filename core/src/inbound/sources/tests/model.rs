@@ -31,7 +31,7 @@ struct One {
 }
 
 /// Verdicts by key; every time in milliseconds.
-pub(super) struct Model {
+pub(crate) struct Model {
     limits: SourceLimits,
     verdicts: usize,
     refusals: usize,
@@ -42,7 +42,7 @@ pub(super) struct Model {
 
 /// What a judgement comes to, with lookups by their turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Said {
+pub(crate) enum Said {
     Admit(Option<(u32, u64)>),
     Ask(u32, u64),
     Drop(SourceDrop),
@@ -51,7 +51,7 @@ pub(super) enum Said {
 }
 
 impl Model {
-    pub(super) fn new(limits: SourceLimits, verdicts: usize, refusals: usize) -> Self {
+    pub(crate) fn new(limits: SourceLimits, verdicts: usize, refusals: usize) -> Self {
         Self {
             limits,
             verdicts,
@@ -66,7 +66,7 @@ impl Model {
         self.all.iter().position(|one| one.key == key)
     }
 
-    pub(super) fn verdict(
+    pub(crate) fn verdict(
         &self,
         mono: u64,
         wall: u64,
@@ -83,7 +83,7 @@ impl Model {
         }
     }
 
-    pub(super) fn judge(
+    pub(crate) fn judge(
         &mut self,
         mono: u64,
         wall: u64,
@@ -177,7 +177,7 @@ impl Model {
         (self.turn, deadline)
     }
 
-    pub(super) fn answer(
+    pub(crate) fn answer(
         &mut self,
         mono: u64,
         wall: u64,
@@ -203,26 +203,28 @@ impl Model {
         let one = &mut self.all[at];
         one.asking = None;
         one.rests = mono + limits.lookup_timeout_ms;
-        let reason = match answer {
-            SourceAnswer::Unknown => {
-                if one.verdict == V::Nothing {
-                    self.all.remove(at);
-                }
-                return Settled::Drop(unknown);
+        if answer == SourceAnswer::Unknown {
+            if one.verdict == V::Nothing {
+                self.all.remove(at);
             }
-            SourceAnswer::Admit { until } if until.as_millis() > wall => {
-                let until = until.as_millis();
-                let left = limits.cache_ttl_ms.min(until - wall);
-                one.verdict = V::Admitted {
-                    mono: mono + left,
-                    wall: until.min(wall + limits.cache_ttl_ms),
-                };
-                one.answered = answered;
-                return Settled::Admit;
-            }
-            SourceAnswer::Admit { .. } => SourceRefusal::Expired,
-            SourceAnswer::Refuse(reason) => reason,
-        };
+            return Settled::Drop(unknown);
+        }
+        let mut reason = SourceRefusal::Expired;
+        if let SourceAnswer::Refuse(told) = answer {
+            reason = told;
+        }
+        if let SourceAnswer::Admit { until } = answer
+            && until.as_millis() > wall
+        {
+            let until = until.as_millis();
+            let left = limits.cache_ttl_ms.min(until - wall);
+            one.verdict = V::Admitted {
+                mono: mono + left,
+                wall: until.min(wall + limits.cache_ttl_ms),
+            };
+            one.answered = answered;
+            return Settled::Admit;
+        }
         let key = one.key;
         let mut fresh = one.clone();
         self.all.retain(|one| one.key != key);
@@ -248,7 +250,7 @@ impl Model {
         Settled::Refuse(reason)
     }
 
-    pub(super) fn timeout(&mut self, mono: u64, wall: u64) -> Option<(u32, Settled)> {
+    pub(crate) fn timeout(&mut self, mono: u64, wall: u64) -> Option<(u32, Settled)> {
         let due = |one: &One| one.asking.is_some_and(|(_, deadline, _)| deadline <= mono);
         let first = self.all.iter().enumerate().filter(|(_, one)| due(one));
         let (at, one) = first.min_by_key(|(_, one)| one.asking.unwrap().0)?;
@@ -265,7 +267,7 @@ impl Model {
         ))
     }
 
-    pub(super) fn leave(&mut self, turn: u32) {
+    pub(crate) fn leave(&mut self, turn: u32) {
         for one in &mut self.all {
             if let Some((asked, _, held)) = &mut one.asking
                 && *asked == turn
@@ -275,7 +277,7 @@ impl Model {
         }
     }
 
-    pub(super) fn sweep(&mut self, mono: u64, wall: u64) {
+    pub(crate) fn sweep(&mut self, mono: u64, wall: u64) {
         let ttl = self.limits.cache_ttl_ms;
         loop {
             let of = |wanted: fn(&V) -> bool| {
@@ -312,7 +314,7 @@ impl Model {
         }
     }
 
-    pub(super) fn due(&self) -> Option<u64> {
+    pub(crate) fn due(&self) -> Option<u64> {
         self.all
             .iter()
             .filter_map(|one| one.asking)
@@ -321,7 +323,7 @@ impl Model {
     }
 
     /// Entries, lookups, facts that wait, publishers that are admitted.
-    pub(super) fn counts(&self, mono: u64, wall: u64) -> [usize; 4] {
+    pub(crate) fn counts(&self, mono: u64, wall: u64) -> [usize; 4] {
         let asking = self.all.iter().filter_map(|one| one.asking);
         let held: u32 = asking.clone().map(|(_, _, held)| held).sum();
         let live = |one: &&One| self.verdict(mono, wall, one.key) == Some(Ok(()));
@@ -336,13 +338,13 @@ impl Model {
 
 /// A realm's lookups, written down one by one.
 #[derive(Default)]
-pub(super) struct Windows {
+pub(crate) struct Windows {
     began: Option<u64>,
     taken: Vec<(bool, u8)>,
 }
 
 impl Windows {
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         mono: u64,
         limits: &SourceLimits,
