@@ -133,6 +133,9 @@ const NOT_YET: &[(&str, &str)] = &[
     ("dropped", "lookups_full"),
     ("dropped", "undecided_source"),
     ("dropped", "verify_full"),
+    ("dropped", "hold_full"),
+    ("dropped", "hold_expired"),
+    ("dropped", "verdicts_full"),
 ];
 
 /// A rule that was broken.
