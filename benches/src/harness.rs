@@ -9,6 +9,8 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::line::Line;
@@ -20,6 +22,36 @@ pub const ROUNDS: usize = 25;
 pub(crate) fn cpu() -> Duration {
     let spent = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(spent.tv_sec.unsigned_abs(), spent.tv_nsec as u32)
+}
+
+/// Does `work` on one core, the threads it starts included. Between two threads that hand bytes to each other nothing is then left to
+/// chance: who waits is woken when the other one waits. Where that cannot be had it says so, and goes on without.
+pub(crate) fn on_one_core<R>(work: impl FnOnce() -> R) -> R {
+    let all = pin();
+    if all.is_none() {
+        eprintln!("no core of its own to be had: times between threads swing");
+    }
+    let result = work();
+    #[cfg(target_os = "linux")]
+    if let Some(all) = all {
+        sched_setaffinity(None, &all).ok();
+    }
+    result
+}
+
+/// Keeps this thread on the last of its cores; answers which it had.
+#[cfg(target_os = "linux")]
+fn pin() -> Option<CpuSet> {
+    let all = sched_getaffinity(None).ok()?;
+    let last = (0..CpuSet::MAX_CPU).rfind(|core| all.is_set(*core))?;
+    let mut one = CpuSet::new();
+    one.set(last);
+    sched_setaffinity(None, &one).ok().map(|()| all)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pin() -> Option<()> {
+    None
 }
 
 /// Nanoseconds of CPU time for one of `count` events handled by `work`.

@@ -15,13 +15,15 @@ use crate::Guest;
 
 /// Bytes of one read: what a host may have to take on before it can say that it is busy.
 pub const MOST_READ: usize = 64 * 1024;
+/// Room of a plain socket's first read, and of each while little comes.
+const LEAST_READ: usize = 4 * 1024;
 /// Reads of 4 KiB of what a refused side still says, all calls together.
 const MOST_IGNORED: u32 = 64;
 /// Slices of one write.
 pub(crate) const SLICES: usize = 128;
 
 thread_local! {
-    /// What was read and is not yet a link's: of one thread, since links that say nothing keep no buffer.
+    /// What was read and is still sealed: of one thread, since links that say nothing keep no buffer.
     static READ: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -83,6 +85,8 @@ pub struct Went {
 pub struct Wire<S> {
     socket: S,
     session: Option<Box<Session>>,
+    /// Bytes of the next read without a session, as many as the last ones show to be worth their clearing.
+    room: usize,
     /// Its place at the doors, where it was accepted.
     guest: Option<Guest>,
     /// This side has said that it sends nothing more.
@@ -97,6 +101,7 @@ impl<S: Socket> Wire<S> {
         Self {
             socket,
             session: session.map(Box::new),
+            room: LEAST_READ,
             guest,
             closed: false,
             ignored: 0,
@@ -171,24 +176,47 @@ impl<S: Socket> Wire<S> {
     /// # Errors
     /// Those of the socket.
     pub fn read(&mut self, into: &mut BytesMut) -> io::Result<Came> {
+        let Some(session) = &mut self.session else {
+            return self.read_plain(into);
+        };
         READ.with_borrow_mut(|read| {
             read.resize(MOST_READ, 0);
             let bytes = again(|| self.socket.try_read(read))?;
-            let read = read.get(..bytes).unwrap_or_default();
-            let Some(session) = &mut self.session else {
-                into.extend_from_slice(read);
-                return Ok(Came {
-                    bytes,
-                    ended: bytes == 0,
-                    fault: None,
-                });
-            };
-            let fault = session.receive(read, into).err();
+            let fault = session.receive(read.get(..bytes).unwrap_or_default(), into);
+            let fault = fault.err();
             Ok(Came {
                 bytes,
                 ended: bytes == 0 || fault.is_some() || session.has_ended(),
                 fault,
             })
+        })
+    }
+
+    /// Reads to where it is to lie: a copy of each frame costs more than clearing the room it comes to.
+    fn read_plain(&mut self, into: &mut BytesMut) -> io::Result<Came> {
+        let before = into.len();
+        // Beside a frame that began, so that the buffer holds one read as long as frames are shorter than that.
+        let room = match MOST_READ.saturating_sub(before) {
+            beside if beside < LEAST_READ => self.room,
+            beside => beside.min(self.room),
+        };
+        into.resize(before + room, 0);
+        let read = again(|| {
+            self.socket
+                .try_read(into.get_mut(before..).unwrap_or_default())
+        });
+        let bytes = read.as_ref().map_or(0, |bytes| *bytes);
+        into.truncate(before + bytes);
+        read?;
+        if bytes >= room {
+            self.room = MOST_READ.min(2 * self.room);
+        } else if bytes < self.room / 4 {
+            self.room = LEAST_READ.max(self.room / 2);
+        }
+        Ok(Came {
+            bytes,
+            ended: bytes == 0,
+            fault: None,
         })
     }
 

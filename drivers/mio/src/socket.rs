@@ -1,7 +1,7 @@
 //! A socket of mio as a link's wire wants it.
 //!
-//! Decides: nothing. Leaves to others: when to read and to write (`tidings_common::Link`). Believes: no clock. Bounded by: one read of
-//! 32 KiB or one write per call.
+//! Decides: nothing. Leaves to others: when to read and to write (`tidings_common::Link`). Believes: no clock. Bounded by: one read or
+//! one write per call.
 //!
 //! Readiness is edge-triggered: it is remembered here until the socket says that it would block.
 
@@ -11,9 +11,6 @@ use std::net::Shutdown;
 use mio::event::Event;
 use mio::net::TcpStream;
 use tidings_common::Socket;
-
-/// Bytes of one read: some milliseconds' work where each signature is checked at once.
-const READ: usize = 32 * 1024;
 
 /// A socket and whether it is connected, readable and writable, as far as is known.
 #[derive(Debug)]
@@ -43,11 +40,8 @@ impl Edged {
 
 impl Socket for Edged {
     fn try_read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let most = into.len().min(READ);
         let stream = &mut self.stream;
-        edge(&mut self.readable, || {
-            stream.read(into.get_mut(..most).unwrap_or_default())
-        })
+        edge(&mut self.readable, || stream.read(into))
     }
 
     fn try_write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {

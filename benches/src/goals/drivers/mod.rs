@@ -1,7 +1,10 @@
 //! What the drivers cost: a frame through a tokio and a mio driver, beside a bare loop of the same library over the same sockets.
 //!
-//! Decides: what carries a frame and what counts as its cost: the CPU time of the whole process, both ends and the kernel's share. Leaves
-//! to others: the bare loops (`raw.rs`). Believes: the process's CPU clock. Bounded by: a fixed number of frames and rounds.
+//! Decides: what carries a frame and what counts as its cost: the CPU time of the whole process, both ends and the kernel's share, on one
+//! core. Leaves to others: the bare loops (`raw.rs`). Believes: the process's CPU clock. Bounded by: a fixed number of frames and rounds.
+//!
+//! Both ends have the same core, so that how often a reader is woken, of which a wake-up costs as much as ten frames, is not for chance to
+//! decide: on two cores the bare loop alone took from 303 to 754 ns a frame.
 //!
 //! So that the machines do not hide the drivers, a node is sent copies, which its machine knows by their signature (goal 4), and a
 //! station replays its ring, which is encoded and verified before the clock starts. The other end is the bare loop of std each time.
@@ -23,6 +26,7 @@ use tidings::{
 };
 
 use super::cores::{AHEAD_US, accept, now, write};
+use crate::harness::{ROUNDS, on_one_core};
 use crate::line::Line;
 use crate::reader::{FILTER, events};
 use crate::world::{Facts, Keys, TOPIC, key, payload, realm};
@@ -32,8 +36,8 @@ use raw::{Finder, Frames, Library, PER_WRITE};
 const COPIES: usize = 20_000;
 /// Facts in the ring a station replays in one sample: all a ring holds.
 const RING: usize = 10_000;
-/// Samples of each series, in turn; the least counts.
-const ROUNDS: usize = 7;
+/// Samples of each series, in turn; the least counts. Each is as long as a busy machine lets a thread run, so some are broken off.
+const SAMPLES: usize = 2 * ROUNDS;
 /// How much a driver may cost more than the bare loop, and the frames it must put into a write.
 const WANTED: f64 = 1.3;
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -92,8 +96,9 @@ fn copies() -> [Frames; 3] {
     ]
 }
 
-/// A copy through a node, whose `run` waits for the two facts around them at the station of that address.
-fn receives(frames: &[Frames; 3], run: impl FnOnce(&str)) -> f64 {
+/// A copy through a node, whose `run` waits for the two facts around them at the station of that address and answers in how many reads;
+/// and how many there were in each.
+fn receives(frames: &[Frames; 3], run: impl FnOnce(&str) -> u64) -> [f64; 2] {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it listens");
     let id = key(1).node_id();
@@ -111,9 +116,9 @@ fn receives(frames: &[Frames; 3], run: impl FnOnce(&str)) -> f64 {
             // Until the node says goodbye.
             raw::read(Library::Std, end, |_| false).ok();
         });
-        run(&format!("tcp://{id}@{address}"));
+        let reads = run(&format!("tcp://{id}@{address}"));
         let spent = cpu() - told.recv().expect("it began");
-        each(spent, COPIES)
+        [each(spent, COPIES), COPIES as f64 / reads as f64]
     })
 }
 
@@ -125,7 +130,7 @@ fn fact(item: Option<Item>) {
     assert!(matches!(item, Some(Item::Fact(_))), "{item:?}");
 }
 
-fn tokio_node(station: &str) {
+fn tokio_node(station: &str) -> u64 {
     block_on(async {
         let node = tidings_tokio::Node::builder(SecretKey::from_seed([2; 32]));
         let node = node.station(station).expect("a loopback address");
@@ -134,18 +139,22 @@ fn tokio_node(station: &str) {
         fact(facts.next().await);
         fact(facts.next().await);
         drop(facts);
+        let reads = node.io().reads;
         node.close().await;
-    });
+        reads
+    })
 }
 
-fn mio_node(station: &str) {
+fn mio_node(station: &str) -> u64 {
     let settings = tidings_mio::NodeSettings::new(SecretKey::from_seed([2; 32]));
     let settings = settings.station(station).expect("a loopback address");
     let node = tidings_mio::Node::start(settings).expect("it starts");
     let mut facts = node.subscribe(request()).expect("room");
     fact(facts.next(PATIENCE));
     fact(facts.next(PATIENCE));
+    let reads = node.io().reads;
     node.close();
+    reads
 }
 
 fn block_on<R>(work: impl Future<Output = R>) -> R {
@@ -305,6 +314,10 @@ impl<S> Replay<S> {
 
 /// All of it.
 pub(crate) fn lines() -> Vec<Line> {
+    on_one_core(pinned)
+}
+
+fn pinned() -> Vec<Line> {
     let frames = copies();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -336,15 +349,20 @@ pub(crate) fn lines() -> Vec<Line> {
     let mut of_mio = Replay::new(station, who, publish, tidings_mio::StationServer::io);
 
     let mut least = [f64::INFINITY; 7];
-    for _ in 0..ROUNDS {
+    let mut per_read = [f64::INFINITY; 2];
+    for _ in 0..SAMPLES {
+        let nodes = [receives(&frames, tokio_node), receives(&frames, mio_node)];
+        for (least, [_, sample]) in per_read.iter_mut().zip(nodes) {
+            *least = least.min(sample);
+        }
         let samples = [
             bare(&frames[1], Library::Std, Library::Std),
             bare(&frames[1], Library::Std, Library::Tokio),
             bare(&frames[1], Library::Std, Library::Mio),
             bare(&frames[1], Library::Tokio, Library::Std),
             bare(&frames[1], Library::Mio, Library::Std),
-            receives(&frames, tokio_node),
-            receives(&frames, mio_node),
+            nodes[0][0],
+            nodes[1][0],
         ];
         for (least, sample) in least.iter_mut().zip(samples) {
             *least = least.min(sample);
@@ -369,6 +387,13 @@ pub(crate) fn lines() -> Vec<Line> {
     let handshake = format!("{node} and {station} us");
     let ratio = |what: &str, whole, part| Line::ratio(16, what, [whole, part], WANTED);
     let writes = |what: &str, count| Line::least(16, what, (count, "frames"), PER_WRITE as f64);
+    let reads = |count| {
+        Line::shown(
+            16,
+            "... frames in each of its reads",
+            format!("{count:.0} frames"),
+        )
+    };
     vec![
         Line::shown(
             16,
@@ -380,6 +405,7 @@ pub(crate) fn lines() -> Vec<Line> {
             node_tokio,
             read_tokio,
         ),
+        reads(per_read[0]),
         ratio(
             "tokio station replays its ring, beside a bare tokio loop",
             of_tokio.least,
@@ -391,6 +417,7 @@ pub(crate) fn lines() -> Vec<Line> {
             node_mio,
             read_mio,
         ),
+        reads(per_read[1]),
         ratio(
             "mio station replays its ring, beside a bare mio loop",
             of_mio.least,

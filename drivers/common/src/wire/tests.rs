@@ -192,3 +192,47 @@ fn whoever_goes_on_talking_after_a_refusal_is_left_however_often_that_is_asked()
     far.shut().unwrap();
     assert!(wire.leave().is_ok());
 }
+
+#[test]
+fn a_plain_read_has_room_for_what_comes_and_takes_little_where_little_does() {
+    let (near, mut far) = ends();
+    let (mut wire, mut into) = (Wire::new(near, None, None), BytesMut::new());
+    far.say(&vec![7; 1_000_000]);
+    let mut came = Vec::new();
+    loop {
+        match wire.read(&mut into) {
+            Ok(read) => came.push(read.bytes),
+            Err(error) => {
+                assert!(not_now(&error));
+                break;
+            }
+        }
+        assert!(into.iter().all(|byte| *byte == 7));
+        assert_eq!(into.len(), *came.last().unwrap());
+        into.clear();
+    }
+    assert_eq!(came[..5], [4096, 8192, 16_384, 32_768, MOST_READ]);
+    assert_eq!(came.iter().sum::<usize>(), 1_000_000);
+    assert!(into.is_empty(), "nothing of a read that would block");
+    for _ in 0..5 {
+        far.say(b"a word");
+        wire.read(&mut into).unwrap();
+    }
+    assert_eq!((wire.room, into.len()), (LEAST_READ, 30));
+    // A frame that began has its place beside what comes, and one longer than a read is read as fast as any.
+    far.say(&[7; 3 * MOST_READ]);
+    let [begun, longer, more] = [50_000, MOST_READ - 1, 5 * MOST_READ];
+    for (begun, room) in [
+        (begun, MOST_READ - begun),
+        (longer, MOST_READ),
+        (more, MOST_READ),
+    ] {
+        into.resize(begun, 0);
+        wire.room = MOST_READ;
+        assert_eq!(wire.read(&mut into).unwrap().bytes, room);
+    }
+    far.shut().unwrap();
+    drop(far);
+    let last = std::iter::from_fn(|| wire.read(&mut into).ok()).find(|read| read.ended);
+    assert_eq!(last.unwrap().bytes, 0);
+}
