@@ -2,10 +2,12 @@
 //!
 //! Decides: whether a connection that was accepted is kept, before a byte of it is read or anything is signed for it. Leaves to others:
 //! closing it, and how long a handshake may take (`patience`). Believes: the instants it is handed, for how often it says something.
-//! Bounded by: one entry for each address that has something open, and no more of those than links; four lines of reports per 10 s.
+//! Bounded by: one entry for each address that has something open, and no more of those than links and handshakes; four lines of reports
+//! per 10 s.
 //!
 //! An address is a host's IPv4 address, or the first 64 bits of its IPv6 address, which a host may fill as it likes. A connection has its
-//! place from [`enter`](Doors::enter) until its [`Guest`] is dropped.
+//! place from [`enter`](Doors::enter) until its [`Guest`] is dropped; a handshake that came to nothing takes one for a second at least, so
+//! that whoever repeats a stranger's first message does not have it signed for more often than that.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,15 +19,17 @@ use tidings::{ConfigError, Instant};
 
 /// After a report of a reason, further ones are counted for so long, and reported together.
 const WINDOW: Duration = Duration::from_secs(10);
+/// How long a handshake that came to nothing takes a place at least, from its beginning.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// How many connections a station has at a time. With them go [`tidings::StationLimits::links`], which bounds connections of every kind,
 /// those that shake hands included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DoorLimits {
-    /// Handshakes of TLS under way. Default 1024.
+    /// Handshakes of TLS under way, those that failed in the second since they began included. Default 1024.
     pub handshakes: usize,
-    /// Those of one address. Default 64, at most `handshakes`.
+    /// Those of one address, which thereby fails no more often in a second. Default 64, at most `handshakes`.
     pub handshakes_per_address: usize,
     /// Connections of one address, those that shake hands included: who has many nodes behind one address raises it. Default 1024, at
     /// least `handshakes_per_address`; where `StationLimits::links` is less, that counts.
@@ -163,6 +167,8 @@ impl Doors {
             links,
             status: DoorStatus::default(),
             hosts: BTreeMap::new(),
+            lingering: BTreeMap::new(),
+            failed: 0,
             lines: [None; Crowd::ALL.len()],
         })))
     }
@@ -172,21 +178,26 @@ impl Doors {
     ///
     /// # Errors
     /// The bound it is beyond, which is counted.
-    pub fn enter(&self, from: IpAddr, shaking: bool) -> Result<Guest, Crowd> {
+    pub fn enter(&self, from: IpAddr, shaking: bool, now: Instant) -> Result<Guest, Crowd> {
         let host = Host::of(from);
-        lock(&self.0).enter(host, from, shaking)?;
+        let mut inside = lock(&self.0);
+        inside.free(now);
+        inside.enter(host, from, shaking)?;
         Ok(Guest {
             inside: Arc::clone(&self.0),
             host,
             shaking,
+            lingers: now.saturating_add(LINGER),
         })
     }
 
     /// Who is inside, and how many were turned away.
     pub fn status(&self) -> DoorStatus {
-        let mut inside = lock(&self.0);
-        inside.status.addresses = inside.hosts.len();
-        inside.status
+        let inside = lock(&self.0);
+        let mut status = inside.status;
+        status.handshakes -= inside.lingering.len();
+        status.addresses = inside.hosts.values().filter(|open| open.all > 0).count();
+        status
     }
 
     /// What is worth a line in a log, if anything is. Ask as often as you like, until it answers `None`.
@@ -204,6 +215,8 @@ pub struct Guest {
     inside: Arc<Mutex<Inside>>,
     host: Host,
     shaking: bool,
+    /// Until when its handshake takes a place if it comes to nothing.
+    lingers: Instant,
 }
 
 impl Guest {
@@ -217,8 +230,11 @@ impl Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        self.shaken();
-        lock(&self.inside).leave(self.host);
+        let mut inside = lock(&self.inside);
+        if self.shaking {
+            inside.failed(self.host, self.lingers);
+        }
+        inside.leave(self.host);
     }
 }
 
@@ -274,6 +290,9 @@ struct Inside {
     links: usize,
     status: DoorStatus,
     hosts: BTreeMap<Host, Open>,
+    /// Places of handshakes that failed, by when they are free; numbered, as several may be at once.
+    lingering: BTreeMap<(Instant, u64), Host>,
+    failed: u64,
     lines: [Option<Line>; Crowd::ALL.len()],
 }
 
@@ -294,8 +313,7 @@ impl Inside {
     /// Which bound one more is beyond: those of its address first, which say more.
     fn crowd(&self, host: Host, shaking: bool) -> Option<Crowd> {
         let limits = &self.limits;
-        let bounded = limits.bound_loopback || !matches!(host, Host::Loopback(_));
-        let open = self.hosts.get(&host).filter(|_| bounded);
+        let open = self.hosts.get(&host).filter(|_| self.is_bounded(host));
         let open = open.copied().unwrap_or_default();
         if open.all >= limits.links_per_address {
             Some(Crowd::AddressLinks)
@@ -330,18 +348,45 @@ impl Inside {
         }
     }
 
+    /// Whether an address has bounds of its own.
+    fn is_bounded(&self, host: Host) -> bool {
+        self.limits.bound_loopback || !matches!(host, Host::Loopback(_))
+    }
+
     fn shaken(&mut self, host: Host) {
         self.status.handshakes -= 1;
-        if let Some(open) = self.hosts.get_mut(&host) {
-            open.shaking -= 1;
+        self.less(host, |open| open.shaking -= 1);
+    }
+
+    /// A handshake came to nothing.
+    fn failed(&mut self, host: Host, lingers: Instant) {
+        if self.is_bounded(host) {
+            self.failed = self.failed.wrapping_add(1);
+            self.lingering.insert((lingers, self.failed), host);
+        } else {
+            self.shaken(host);
+        }
+    }
+
+    /// Gives back the places that lingered for long enough.
+    fn free(&mut self, now: Instant) {
+        while let Some(first) = self.lingering.first_entry()
+            && first.key().0 <= now
+        {
+            let host = first.remove();
+            self.shaken(host);
         }
     }
 
     fn leave(&mut self, host: Host) {
         self.status.open -= 1;
+        self.less(host, |open| open.all -= 1);
+    }
+
+    fn less(&mut self, host: Host, less: impl FnOnce(&mut Open)) {
         if let Some(open) = self.hosts.get_mut(&host) {
-            open.all -= 1;
-            if open.all == 0 {
+            less(open);
+            if (open.all, open.shaking) == (0, 0) {
                 self.hosts.remove(&host);
             }
         }

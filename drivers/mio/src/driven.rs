@@ -206,7 +206,8 @@ impl<M: Run> Driven<M> {
             };
             let admitted = match listener.accept() {
                 Ok((stream, from)) => {
-                    let guest = doors.enter(from.ip(), self.tls.is_some());
+                    let now = self.seats.now().mono;
+                    let guest = doors.enter(from.ip(), self.tls.is_some(), now);
                     // Otherwise dropped before anything is signed for it.
                     guest.is_ok_and(|guest| {
                         let session = self.tls.as_ref().map(Tls::answer).transpose();

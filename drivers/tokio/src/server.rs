@@ -210,15 +210,18 @@ async fn accept(seat: Listening, listener: TcpListener, tls: Option<Tls>, doors:
                 Some(_) = shaking.join_next() => continue,
             };
             let refused = match accepted {
-                Ok((stream, from)) => match doors.enter(from.ip(), tls.is_some()) {
-                    Ok(guest) => {
-                        let engine = Arc::clone(&engine);
-                        shaking.spawn(take_in(engine, stream, guest, tls.clone()));
-                        false
+                Ok((stream, from)) => {
+                    let now = engine.clock.now().mono;
+                    match doors.enter(from.ip(), tls.is_some(), now) {
+                        Ok(guest) => {
+                            let engine = Arc::clone(&engine);
+                            shaking.spawn(take_in(engine, stream, guest, tls.clone()));
+                            false
+                        }
+                        // Dropped before anything is signed for it.
+                        Err(_) => true,
                     }
-                    // Dropped before anything is signed for it.
-                    Err(_) => true,
-                },
+                }
                 Err(error) => {
                     // A connection that went away by itself is nobody's trouble; anything else
                     // needs a moment to pass.
