@@ -140,6 +140,7 @@ fn why_not(node: &Node) -> Option<String> {
         });
     };
     let next = match reason {
+        TlsFault::Closed => "it may be full, or have enough from this address; it says which",
         TlsFault::WrongStation => "compare the node id with the one it prints when it starts",
         TlsFault::NotTls => "write tcp:// if it listens so, on this host",
         TlsFault::Refused => "see what it says when it ends",

@@ -89,6 +89,8 @@ pub struct Wire<S> {
     room: usize,
     /// Its place at the doors, where it was accepted.
     guest: Option<Guest>,
+    /// Something came.
+    heard: bool,
     /// This side has said that it sends nothing more.
     closed: bool,
     /// Reads of what was not listened to.
@@ -103,6 +105,7 @@ impl<S: Socket> Wire<S> {
             session: session.map(Box::new),
             room: LEAST_READ,
             guest,
+            heard: false,
             closed: false,
             ignored: 0,
         }
@@ -132,7 +135,7 @@ impl<S: Socket> Wire<S> {
                 Ok(()) => {}
                 // Whoever does not read is not read either.
                 Err(error) if not_now(&error) => return Ok(None),
-                Err(_) => return Err(TlsFault::Io),
+                Err(_) => return Err(self.lost()),
             }
             let Some(session) = &self.session else {
                 return Ok(Some(Binding::Local));
@@ -143,12 +146,20 @@ impl<S: Socket> Wire<S> {
             match self.read(early) {
                 Ok(came) => match came.fault {
                     Some(fault) => return Err(fault),
-                    None if came.ended => return Err(TlsFault::Io),
-                    None => {}
+                    None if came.ended => return Err(self.lost()),
+                    None => self.heard = true,
                 },
                 Err(error) if not_now(&error) => return Ok(None),
-                Err(_) => return Err(TlsFault::Io),
+                Err(_) => return Err(self.lost()),
             }
+        }
+    }
+
+    /// Why the connection is gone: a station that has no place for one more closes it before anything else.
+    fn lost(&self) -> TlsFault {
+        match self.guest.is_none() && !self.heard {
+            true => TlsFault::Closed,
+            false => TlsFault::Io,
         }
     }
 

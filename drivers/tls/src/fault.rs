@@ -16,6 +16,8 @@ use rustls::{
 pub enum TlsFault {
     /// The other side's key is no canonical Ed25519 key, or one of small order: it makes a new key.
     BadKeyForm,
+    /// The station closed the connection before it said anything: it is full, or turns this address away. Try again later.
+    Closed,
     /// It took too long: check the address, try again.
     HandshakeTimeout,
     /// The connection ended before the channel was there: try again.
@@ -46,6 +48,7 @@ impl TlsFault {
     /// Every fault, in the order of their names.
     pub const ALL: &'static [Self] = &[
         Self::BadKeyForm,
+        Self::Closed,
         Self::HandshakeTimeout,
         Self::Io,
         Self::NoRawKey,
@@ -63,6 +66,7 @@ impl TlsFault {
     pub const fn text(self) -> &'static str {
         match self {
             Self::BadKeyForm => "bad_key_form",
+            Self::Closed => "closed",
             Self::HandshakeTimeout => "handshake_timeout",
             Self::Io => "io",
             Self::NoRawKey => "no_raw_key",
@@ -130,6 +134,7 @@ impl fmt::Display for TlsFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::BadKeyForm => "the other side's key is not a well-formed ed25519 key",
+            Self::Closed => "the station closed the connection before the handshake",
             Self::HandshakeTimeout => "the tls handshake took too long",
             Self::Io => "the connection ended before the tls handshake was over",
             Self::NoRawKey => "the other side shows no raw public key, so it is no tidings node",

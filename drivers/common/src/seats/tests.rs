@@ -104,9 +104,12 @@ fn an_attempt_that_came_to_nothing_asks_for_the_next_address_and_says_why() {
         _ => None,
     });
     let again = again.expect("the next address");
-    assert_eq!((again.next, again.failure), (1, "io"));
+    assert_eq!((again.next, again.failure), (1, "closed"));
     node.dial_failed(again);
-    assert_eq!(node.machine().status().links[0].dial_failure, Some("io"));
+    assert_eq!(
+        node.machine().status().links[0].dial_failure,
+        Some("closed")
+    );
     // One that was accepted is nobody's to dial again, and is counted.
     let (near, mut far) = ends();
     far.shut().unwrap();

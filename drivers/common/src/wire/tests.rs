@@ -170,6 +170,28 @@ fn whoever_does_not_take_the_handshake_is_not_read() {
 }
 
 #[test]
+fn a_station_that_closes_before_it_says_anything_is_told_apart_from_one_that_breaks_off() {
+    let [(mut near, mut early), (far, _)] = wires();
+    assert_eq!(near.shake(&mut early), Ok(None));
+    drop(far);
+    assert_eq!(near.shake(&mut early), Err(TlsFault::Closed));
+    let [(mut near, mut early), (mut far, mut later)] = wires();
+    assert_eq!(near.shake(&mut early), Ok(None));
+    far.socket.room = 100;
+    assert_eq!(far.shake(&mut later), Ok(None));
+    assert_eq!(near.shake(&mut early), Ok(None));
+    drop(far);
+    assert_eq!(near.shake(&mut early), Err(TlsFault::Io));
+    // A station does not say of who left that it is full.
+    let doors = crate::Doors::new(crate::DoorLimits::default(), 1);
+    let guest = doors.enter([192, 0, 2, 1].into(), true, tidings::Instant::ORIGIN);
+    let ((near, far), (_, answering)) = (ends(), sessions());
+    let mut answers = Wire::new(near, Some(answering), guest.ok());
+    drop(far);
+    assert_eq!(answers.shake(&mut BytesMut::new()), Err(TlsFault::Io));
+}
+
+#[test]
 fn whoever_goes_on_talking_after_a_refusal_is_left_however_often_that_is_asked() {
     let (near, mut far) = ends();
     let mut wire = Wire::new(near, None, None);

@@ -15,7 +15,7 @@ use crate::Driver;
 use crate::kit::{Kit, PATIENCE, host, id, key, numbered, open, until};
 
 /// Waits until the node says why it does not come through.
-fn fails<D: Driver>(driver: &D, node: &D::Node, reason: &str) {
+pub(crate) fn fails<D: Driver>(driver: &D, node: &D::Node, reason: &str) {
     until("the attempt fails", || driver.failure(node).is_some());
     assert_eq!(driver.failure(node), Some(reason));
 }

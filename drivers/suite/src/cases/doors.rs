@@ -10,9 +10,11 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, Socket, Type};
 use tidings::wire::Role;
 use tidings_common::{Crowd, DoorLimits};
+use tidings_tls::TlsFault;
 
+use super::channels::fails;
 use crate::Driver;
-use crate::kit::{Kit, PATIENCE, host, until};
+use crate::kit::{Kit, PATIENCE, host, key, until};
 use crate::wire::Wire;
 
 /// Of another address than nodes dial from.
@@ -151,10 +153,16 @@ pub fn a_handshake_that_never_ends_is_closed_in_time_and_its_place_is_free<D: Dr
     assert!(took >= Duration::from_secs(least), "{took:?}");
     assert!(took <= Duration::from_secs(most), "{took:?}");
     drop(slow);
-    kit.node(2, &[&station]);
+    let _inside = kit.node(2, &[&station]);
+    if D::SECURE {
+        // The door is closed to one more of that address, which is told as that.
+        let address = driver.station_address(&station);
+        let node = driver.start_node(key(3), &[address]).expect("it starts");
+        fails(driver, &node, TlsFault::Closed.text());
+    }
     let seen = driver.seen(&station);
     let timeouts = match D::SECURE {
-        true => seen.tls_faults.of(tidings_tls::TlsFault::HandshakeTimeout),
+        true => seen.tls_faults.of(TlsFault::HandshakeTimeout),
         false => seen.counted("links_failed"),
     };
     assert_eq!(timeouts, 1);
