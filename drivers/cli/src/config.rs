@@ -18,7 +18,7 @@ use tidings::crypto::SecretKey;
 use tidings::{
     ClientConfig, ClientLimits, ConfigError, NodeId, RealmId, StationConfig, StationLimits,
 };
-use tidings_tokio::{DoorLimits, Node, NodeBuilder, StationServer, StationServerBuilder};
+use tidings_tokio::{DoorLimits, NodeBuilder, StationAddress, StationServer, StationServerBuilder};
 use toml::de::DeTable;
 
 use crate::args::ConfigCommand;
@@ -262,12 +262,15 @@ impl StationPart {
 
 impl NodePart {
     fn read(mut section: Section<'_>, folder: &Path, place: &mut Place<'_>) -> Self {
+        let mut named = Vec::new();
         let part = Self {
-            stations: section.list("stations", place, |address| {
-                let builder = Node::builder(nobody()).station(address);
-                builder
-                    .map(|_| address.to_owned())
-                    .map_err(|error| error.to_string())
+            stations: section.list("stations", place, |text| {
+                let address = StationAddress::parse(text).map_err(|error| error.to_string())?;
+                let refused = address
+                    .is_none_of(&named)
+                    .map_err(|error| error.to_string());
+                named.push(address);
+                refused.map(|()| text.to_owned())
             }),
             key: key(&mut section, folder, place),
             realm: realm(&mut section, place),
@@ -324,7 +327,13 @@ fn realm(section: &mut Section<'_>, place: &mut Place<'_>) -> Option<String> {
 
 /// `key`, a file that holds one.
 fn key(section: &mut Section<'_>, folder: &Path, place: &mut Place<'_>) -> Option<PathBuf> {
-    let file = folder.join(section.text("key", place)?);
+    let name = section.text("key", place)?;
+    if name.is_empty() {
+        let what = "a file's name is expected. leave the key out to go without a file";
+        place.wrong(&section.key("key"), what);
+        return None;
+    }
+    let file = folder.join(name);
     tell(
         place,
         &section.key("key"),

@@ -126,6 +126,13 @@ pub(crate) async fn connected(node: &Node, args: &NodeArgs) -> Result<(), Failur
 /// Why the first station that answered was not taken, and what to do.
 fn why_not(node: &Node) -> Option<String> {
     let links = node.status().links;
+    if links
+        .iter()
+        .any(|link| link.dial_failure == Some("unknown_host"))
+    {
+        let said = "its name does not resolve here. check it, or write its number";
+        return Some(said.to_owned());
+    }
     let reason = links.iter().find_map(|link| {
         let fault = link.dial_failure.and_then(TlsFault::from_text)?;
         (fault != TlsFault::Io).then_some(fault)

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Station, folder, run, stderr, stdout};
+use common::{Station, folder, numbers, publish_with, run, stderr, stdout};
 
 /// Exit code 2, nothing on standard output, one line on standard error that holds `part`.
 fn refused(args: &[&str], part: &str) {
@@ -136,6 +136,40 @@ fn no_station_is_exit_3() {
         );
         assert_eq!(said.lines().count(), 1, "{said}");
     }
+}
+
+#[test]
+fn a_name_that_means_nothing_yet_is_dialled_again_and_told() {
+    let at = format!("tls://{}@nowhere.invalid:7400", "ab".repeat(32));
+    let sub = ["sub", "demo/x", "--from", "open", "--wait", "1s"];
+    let output = run(&[&sub[..], &["--station", &at]].concat());
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("its name does not resolve here"), "{said}");
+    // Beside a station that is there, nothing is in its way.
+    let station = Station::start(&[]);
+    let both = ["--station", &at, "--station", &station.address];
+    let (code, said) = publish_with(&both, &numbers(0, 1));
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("connected to 1 of 2 stations"), "{said}");
+    let twice = ["--station", &station.address, "--station", &station.address];
+    let (code, said) = publish_with(&twice, &numbers(0, 1));
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("one station counts once"), "{said}");
+}
+
+#[test]
+fn a_station_that_closes_the_door_is_not_told_as_nobody() {
+    let full = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = full.local_addr().unwrap();
+    std::thread::spawn(move || full.incoming().for_each(drop));
+    let at = format!("tls://{}@{at}", "ab".repeat(32));
+    let sub = ["sub", "demo/x", "--from", "open", "--wait", "1s"];
+    let output = run(&[&sub[..], &["--station", &at]].concat());
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let said = stderr(&output);
+    let words = "the station closed the connection before the handshake. it may be full";
+    assert!(said.contains(words), "{said}");
 }
 
 #[test]

@@ -1,12 +1,16 @@
 //! Addresses as people write them.
 //!
 //! Decides: which addresses plain TCP may use: loopback alone, because nothing on the wire is
-//! encrypted and an unpinned station is anybody; and that TLS names the station's key. Leaves to
-//! others: connecting. Believes: no clock. Bounded by: one resolution per address, when it is named;
-//! what it gave is what is used.
+//! encrypted and an unpinned station is anybody; that TLS names the station's key; which two name
+//! the same station. Leaves to others: connecting. Believes: no clock. Bounded by: one look-up of a
+//! name at a time and station, as long as the operating system takes for it.
+//!
+//! A station's name is looked up at each dial, so that a node starts before its names mean anything,
+//! and finds a station that has moved.
 
 use core::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::thread;
 
 use tidings::NodeId;
 use tidings_tls::{Session, Tls, TlsFault};
@@ -15,7 +19,11 @@ use tidings_tls::{Session, Tls, TlsFault};
 /// `tcp://NODE_ID@HOST:PORT` to accept no other station there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StationAddress {
-    /// Addresses in the order to try them, for plain TCP loopback alone. Never empty.
+    /// As it was given.
+    text: String,
+    /// The name of its host, and the port, where it is to be looked up.
+    name: Option<(String, u16)>,
+    /// Addresses in the order to try them, for plain TCP loopback alone. Of a name, those it had when it was last looked up.
     pub sockets: Vec<SocketAddr>,
     /// The station expected there; always there with TLS.
     pub pin: Option<NodeId>,
@@ -55,6 +63,13 @@ pub enum AddressError {
     MissingPort {
         /// The address as given.
         address: String,
+    },
+    /// It names a station that was named already: one station counts once, however it is reached.
+    NamedTwice {
+        /// The address as given.
+        address: String,
+        /// The one before it.
+        before: String,
     },
     /// It is not on this host, and plain TCP is not for networks.
     NotLoopback {
@@ -96,6 +111,11 @@ impl fmt::Display for AddressError {
             Self::MissingPort { address } => {
                 write!(f, "no port in {address}: add one, such as :7400")
             }
+            Self::NamedTwice { address, before } => write!(
+                f,
+                "{address} is the station that {before} names: one station counts once, however it is reached; \
+                 leave one of the two out, or write a name that has both addresses, which are then tried in turn"
+            ),
             Self::NotLoopback { address, resolved } => write!(
                 f,
                 "{address} is {resolved}, which is not this host: plain TCP is neither encrypted nor bound to the station's key, \
@@ -134,7 +154,8 @@ impl StationAddress {
         }
     }
 
-    /// Reads and resolves `text`. A name blocks while it is looked up; numbers do not.
+    /// Reads `text`. A name for plain TCP is looked up at once as well, which blocks: where it leads elsewhere it is refused before
+    /// anything runs.
     ///
     /// # Errors
     /// [`AddressError`] says what is wrong and what to write instead.
@@ -153,11 +174,70 @@ impl StationAddress {
                 Err(_) => return Err(AddressError::BadNodeId { address: address() }),
             },
         };
+        let (host, port) = split(text, host_port)?;
+        let (name, sockets) = match number(host) {
+            Some(ip) => (None, vec![SocketAddr::new(ip, port)]),
+            None if secure => (Some((host.to_owned(), port)), Vec::new()),
+            None => (Some((host.to_owned(), port)), look_up(host, port)),
+        };
+        on_this_host(text, &sockets, secure)?;
         Ok(Self {
-            sockets: resolve(text, host_port, secure)?,
+            text: text.to_owned(),
+            name,
+            sockets,
             pin,
             secure,
         })
+    }
+
+    /// Whether it names its host, so that [`look_up`](Self::look_up) comes before each dial.
+    pub fn is_named(&self) -> bool {
+        self.name.is_some()
+    }
+
+    /// Looks its name up on a thread of its own, which ends with that, and hands `tell` the addresses there; or in a word why there are
+    /// none. Where there is no thread to be had, `tell` is dropped.
+    pub fn look_up(
+        &self,
+        tell: impl FnOnce(Result<Vec<SocketAddr>, &'static str>) + Send + 'static,
+    ) {
+        let this = self.clone();
+        let thread = thread::Builder::new().name("tidings-names".to_owned());
+        // The operating system may take half a minute for it, and cannot be told to stop.
+        thread.spawn(move || tell(this.found())).ok();
+    }
+
+    fn found(&self) -> Result<Vec<SocketAddr>, &'static str> {
+        let sockets = match &self.name {
+            Some((host, port)) => look_up(host, *port),
+            None => self.sockets.clone(),
+        };
+        match on_this_host(&self.text, &sockets, self.secure) {
+            Ok(()) if sockets.is_empty() => Err("unknown_host"),
+            Ok(()) => Ok(sockets),
+            Err(_) => Err("not_loopback"),
+        }
+    }
+
+    /// That none of `before` names the same station: by its key, or where one of the two names none, by its place.
+    ///
+    /// # Errors
+    /// [`AddressError::NamedTwice`].
+    pub fn is_none_of(&self, before: &[Self]) -> Result<(), AddressError> {
+        let same = |other: &&Self| match (self.pin, other.pin) {
+            (Some(one), Some(other)) => one == other,
+            _ => {
+                let same_name = self.name.is_some() && self.name == other.name;
+                same_name || self.sockets.iter().any(|one| other.sockets.contains(one))
+            }
+        };
+        match before.iter().find(same) {
+            None => Ok(()),
+            Some(before) => Err(AddressError::NamedTwice {
+                address: self.text.clone(),
+                before: before.text.clone(),
+            }),
+        }
     }
 }
 
@@ -174,7 +254,12 @@ impl ListenAddress {
             None => (true, text),
             Some(_) => return Err(AddressError::UnknownScheme { address: address() }),
         };
-        let sockets = resolve(text, host_port, secure)?;
+        let (host, port) = split(text, host_port)?;
+        let sockets = match number(host) {
+            Some(ip) => vec![SocketAddr::new(ip, port)],
+            None => look_up(host, port),
+        };
+        on_this_host(text, &sockets, secure)?;
         match sockets.first() {
             Some(socket) => Ok(Self {
                 socket: *socket,
@@ -185,8 +270,8 @@ impl ListenAddress {
     }
 }
 
-/// The addresses of a host; where there is no TLS, only those of this host.
-fn resolve(text: &str, host_port: &str, secure: bool) -> Result<Vec<SocketAddr>, AddressError> {
+/// Host and port.
+fn split<'t>(text: &str, host_port: &'t str) -> Result<(&'t str, u16), AddressError> {
     let address = || text.to_owned();
     let host_port = host_port.strip_suffix('/').unwrap_or(host_port);
     // The last colon of `[::1]` belongs to the address.
@@ -197,39 +282,45 @@ fn resolve(text: &str, host_port: &str, secure: bool) -> Result<Vec<SocketAddr>,
     if port.is_empty() {
         return Err(AddressError::MissingPort { address: address() });
     }
-    let Ok(port) = port.parse::<u16>() else {
-        return Err(AddressError::BadPort { address: address() });
-    };
-    let bare = host
-        .strip_prefix('[')
-        .and_then(|host| host.strip_suffix(']'))
-        .unwrap_or(host);
-    let sockets: Vec<SocketAddr> = match bare.parse::<IpAddr>() {
-        Ok(ip) => vec![SocketAddr::new(ip, port)],
-        Err(_) if host.is_empty() => Vec::new(),
-        Err(_) => (host, port)
-            .to_socket_addrs()
-            .map(Iterator::collect)
-            .unwrap_or_default(),
-    };
-    if sockets.is_empty() {
+    if host.is_empty() {
         return Err(AddressError::UnknownHost { address: address() });
     }
-    // One address elsewhere is enough: a name must not lead out on a bad day.
-    match sockets
-        .iter()
-        .find(|socket| !secure && !socket.ip().to_canonical().is_loopback())
-    {
+    match port.parse::<u16>() {
+        Ok(port) => Ok((host, port)),
+        Err(_) => Err(AddressError::BadPort { address: address() }),
+    }
+}
+
+/// A host that is written as a number.
+fn number(host: &str) -> Option<IpAddr> {
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    bare.unwrap_or(host).parse().ok()
+}
+
+/// What a name means now; nothing where it means nothing.
+fn look_up(host: &str, port: u16) -> Vec<SocketAddr> {
+    let found = (host, port).to_socket_addrs();
+    found.map(Iterator::collect).unwrap_or_default()
+}
+
+/// Where there is no TLS, every address is one of this host: a name must not lead out on a bad day.
+fn on_this_host(text: &str, sockets: &[SocketAddr], secure: bool) -> Result<(), AddressError> {
+    let away = |socket: &&SocketAddr| !secure && !socket.ip().to_canonical().is_loopback();
+    match sockets.iter().find(away) {
         Some(away) => Err(AddressError::NotLoopback {
-            address: address(),
+            address: text.to_owned(),
             resolved: away.ip(),
         }),
-        None => Ok(sockets),
+        None => Ok(()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
+
     use super::*;
 
     fn refused(text: &str) -> AddressError {
@@ -315,6 +406,94 @@ mod tests {
             Err(AddressError::NotLoopback { .. })
         ));
         assert!(ListenAddress::parse("tls://0.0.0.0:7400").is_ok());
+    }
+
+    #[test]
+    fn a_name_is_looked_up_when_it_is_dialled_and_one_that_means_nothing_may_come_to() {
+        let id = NodeId::new([7; 32]);
+        let look_up = |text: &str| {
+            let (tell, told) = std::sync::mpsc::channel();
+            let address = StationAddress::parse(text).unwrap();
+            assert!(address.is_named(), "{text}");
+            address.look_up(move |found| tell.send(found).unwrap());
+            told.recv().unwrap()
+        };
+        // `.invalid` belongs to nobody (RFC 6761).
+        let nowhere = Err("unknown_host");
+        assert_eq!(
+            look_up(&format!("tls://{id}@nowhere.invalid:7400")),
+            nowhere
+        );
+        assert_eq!(look_up("tcp://nowhere.invalid:7400"), nowhere);
+        let here = look_up("tcp://localhost:7400").unwrap();
+        assert!(
+            here.iter().all(|socket| socket.ip().is_loopback()),
+            "{here:?}"
+        );
+        assert!(!here.is_empty() && here.iter().all(|socket| socket.port() == 7400));
+        // A name that leads elsewhere by then is not followed.
+        let mut moved = StationAddress::parse("tcp://localhost:7400").unwrap();
+        (moved.name, moved.sockets) = (None, vec!["192.0.2.1:7400".parse().unwrap()]);
+        assert_eq!(moved.found(), Err("not_loopback"));
+    }
+
+    #[test]
+    fn one_station_is_named_once_by_its_key_or_by_its_place() {
+        let [one, other] = [7, 8].map(|part| NodeId::new([part; 32]));
+        let twice = |before: &str, address: &str| {
+            let [before, address] =
+                [before, address].map(|text| StationAddress::parse(text).unwrap());
+            let refused = address.is_none_of(slice::from_ref(&before));
+            assert_eq!(
+                refused.is_err(),
+                before.is_none_of(slice::from_ref(&address)).is_err()
+            );
+            if let Err(refused) = &refused {
+                let said = refused.to_string();
+                assert!(
+                    said.contains(&before.text) && said.contains(&address.text),
+                    "{said}"
+                );
+            }
+            refused.is_err()
+        };
+        let tls = |id: NodeId, place: &str| format!("tls://{id}@{place}");
+        assert!(twice(
+            &tls(one, "192.0.2.1:7400"),
+            &tls(one, "192.0.2.1:7400")
+        ));
+        assert!(twice(
+            &tls(one, "192.0.2.1:7400"),
+            &tls(one, "198.51.100.1:9")
+        ));
+        assert!(twice(
+            &tls(one, "a.example:7400"),
+            &format!("tcp://{one}@127.0.0.1:1")
+        ));
+        // Which of two keys answers at one place shows when it is dialled: while a station changes its key both are named.
+        assert!(!twice(
+            &tls(one, "192.0.2.1:7400"),
+            &tls(other, "192.0.2.1:7400")
+        ));
+        assert!(!twice(
+            &tls(one, "192.0.2.1:7400"),
+            &tls(other, "192.0.2.2:7400")
+        ));
+        assert!(twice("tcp://127.0.0.1:7400", "tcp://127.0.0.1:7400/"));
+        assert!(twice(
+            "tcp://127.0.0.1:7400",
+            &format!("tcp://{one}@127.0.0.1:7400")
+        ));
+        assert!(twice(
+            "tcp://nowhere.invalid:7400",
+            "tcp://nowhere.invalid:7400"
+        ));
+        assert!(!twice(
+            "tcp://nowhere.invalid:7400",
+            "tcp://nowhere.invalid:7401"
+        ));
+        assert!(!twice("tcp://127.0.0.1:7400", "tcp://127.0.0.1:7401"));
+        assert!(!twice("tcp://127.0.0.1:7400", "tcp://127.0.0.2:7400"));
     }
 
     #[test]

@@ -7,6 +7,9 @@ use std::time::Duration;
 /// How long one address may take to connect.
 pub const CONNECT: Duration = Duration::from_secs(10);
 
+/// How often a loop looks whether a name was looked up.
+pub const LOOK_UP: Duration = Duration::from_millis(10);
+
 /// How long the handshake of TLS may take on either side; that of the link above has 30 s of its own.
 pub const SECURE: Duration = Duration::from_secs(10);
 

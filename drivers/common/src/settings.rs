@@ -62,12 +62,14 @@ impl NodeSettings {
 
     /// A station to connect to: `tls://NODE_ID@HOST:PORT`, which is that station and no other; on this host also `tcp://HOST:PORT` or
     /// `tcp://NODE_ID@HOST:PORT`, which is not encrypted. May be called again for more stations, up to `ClientLimits::links`. A host's
-    /// name is looked up now, which blocks, and never later.
+    /// name is looked up at each dial, and its addresses are tried in turn; for `tcp://` it is also looked up now, which blocks.
     ///
     /// # Errors
-    /// [`AddressError`] says what is wrong and what to write instead. Plain TCP is for loopback alone.
+    /// [`AddressError`] says what is wrong and what to write instead. Plain TCP is for loopback alone. A station is named once: two links to
+    /// it would pass for two stations.
     pub fn station(mut self, address: &str) -> Result<Self, AddressError> {
         let target = StationAddress::parse(address)?;
+        target.is_none_of(&self.targets)?;
         self.config = self.config.station(target.pin);
         self.targets.push(target);
         Ok(self)

@@ -186,6 +186,7 @@ macro_rules! __each_case {
             a_frame_too_long_for_a_handshake_is_refused_from_its_length
             a_handshake_passed_on_by_another_station_is_refused
             a_handshake_that_never_ends_is_closed_in_time_and_its_place_is_free
+            a_name_that_means_nothing_yet_is_dialled_again
             a_node_of_which_one_half_is_gone_is_left_by_its_station
             a_node_with_the_key_of_its_station_gets_no_link
             a_proof_for_another_station_is_refused
@@ -193,6 +194,7 @@ macro_rules! __each_case {
             a_reader_that_never_reads_changes_nothing_for_another
             a_sealed_fact_is_opened_by_members_and_told_to_others
             a_second_key_in_the_handshake_is_refused
+            a_station_named_twice_is_refused
             a_station_out_of_file_descriptors_goes_on_accepting_later
             a_station_port_in_use_is_said
             a_station_that_stops_answering_is_left_and_dialled_again

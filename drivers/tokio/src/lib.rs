@@ -31,7 +31,7 @@ pub use server::{StationServer, StationServerBuilder};
 pub use subscription::Subscription;
 pub use tidings_common::{
     AddressError, Answers, Crowd, DoorLimits, DoorStatus, EpochFile, EpochFileError, IoCounters,
-    Nobody, Reply, SharedKeys, SharedKeysFault, StartError, StationSettings, Table, TurnedAway,
-    WaitError,
+    Nobody, Reply, SharedKeys, SharedKeysFault, StartError, StationAddress, StationSettings, Table,
+    TurnedAway, WaitError,
 };
 pub use tidings_tls::{TlsFault, TlsFaults};

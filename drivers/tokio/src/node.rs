@@ -177,8 +177,12 @@ async fn dial(engine: Arc<Engine<NodeHost>>, station: StationRef) {
     };
     let mut failure = "";
     if let Some(target) = target {
-        for socket in &target.sockets {
-            match reach(&engine, *socket, &target, tls.as_ref()).await {
+        let sockets = sockets(&target).await.unwrap_or_else(|reason| {
+            failure = reason;
+            Vec::new()
+        });
+        for socket in sockets {
+            match reach(&engine, socket, &target, tls.as_ref()).await {
                 Ok(connected) => {
                     engine.lock().host.dials.remove(&station);
                     if engine.attach(connected, Some(station)).is_ok() {
@@ -195,6 +199,17 @@ async fn dial(engine: Arc<Engine<NodeHost>>, station: StationRef) {
         let client = &mut state.host.client;
         client.handle_dial_failed(now, station, failure).ok();
     });
+}
+
+/// Where a station is by now, or in a word why nobody knows.
+async fn sockets(target: &StationAddress) -> Result<Vec<SocketAddr>, &'static str> {
+    if !target.is_named() {
+        return Ok(target.sockets.clone());
+    }
+    let (tell, told) = oneshot::channel();
+    // Whoever asked may be gone by then.
+    target.look_up(|found| tell.send(found).unwrap_or_default());
+    told.await.unwrap_or_else(|_| Err(TlsFault::Io.text()))
 }
 
 /// One attempt at one address, or in a word why it failed.
@@ -249,12 +264,13 @@ impl NodeBuilder {
 
     /// A station to connect to: `tls://NODE_ID@HOST:PORT`, which is that station and no other; on
     /// this host also `tcp://HOST:PORT` or `tcp://NODE_ID@HOST:PORT`, which is not encrypted. May be
-    /// called again for more stations, up to `ClientLimits::links`. A host's name is looked up now,
-    /// which blocks; numbers do not.
+    /// called again for more stations, up to `ClientLimits::links`. A host's name is looked up at
+    /// each dial, and its addresses are tried in turn; for `tcp://` it is also looked up now, which
+    /// blocks.
     ///
     /// # Errors
     /// [`AddressError`] says what is wrong and what to write instead. Plain TCP is for loopback
-    /// alone.
+    /// alone. A station is named once: two links to it would pass for two stations.
     pub fn station(mut self, address: &str) -> Result<Self, AddressError> {
         self.settings = self.settings.station(address)?;
         Ok(self)

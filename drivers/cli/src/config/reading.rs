@@ -204,7 +204,7 @@ impl<'t> Section<'t> {
         &mut self,
         key: &'static str,
         place: &mut Place<'_>,
-        read: impl Fn(&str) -> Result<T, String>,
+        mut read: impl FnMut(&str) -> Result<T, String>,
     ) -> Vec<T> {
         let name = self.key(key);
         let Some(value) = self.take(key) else {
@@ -217,7 +217,7 @@ impl<'t> Section<'t> {
         let mut all = Vec::new();
         for (n, value) in values.into_iter().enumerate() {
             let line = place.line(value.span().start);
-            match text(value.get_ref()).and_then(&read) {
+            match text(value.get_ref()).and_then(&mut read) {
                 Ok(one) => all.push(one),
                 Err(what) => place.wrong_at(line, &format!("{name}[{n}]"), what),
             }

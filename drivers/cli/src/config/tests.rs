@@ -150,6 +150,33 @@ fn settings_that_contradict_each_other_are_told_at_the_line_of_the_one_that_must
 }
 
 #[test]
+fn a_station_is_named_once_and_its_name_may_mean_nothing_yet() {
+    let id = "ab".repeat(32);
+    let text = format!(
+        "[node]\nstations = [\n  \"tls://{id}@nowhere.invalid:1\",\n  \"tcp://127.0.0.1:2\",\n  \"tls://{id}@192.0.2.1:1\",\n  \"tcp://127.0.0.1:2\",\n]\n"
+    );
+    let told = wrong(&text);
+    assert_eq!(told.len(), 2, "{told:#?}");
+    let twice = "is the station that tls://";
+    assert!(told[0].starts_with("t.toml:5: node.stations[2]: ") && told[0].contains(twice));
+    assert!(
+        told[1].starts_with("t.toml:6: node.stations[3]: "),
+        "{told:#?}"
+    );
+}
+
+#[test]
+fn an_empty_name_of_a_key_file_is_told_as_that() {
+    for part in ["station", "node"] {
+        let told = wrong(&format!("[{part}]\nkey = \"\"\n"));
+        let wanted = format!(
+            "t.toml:2: {part}.key: a file's name is expected. leave the key out to go without a file"
+        );
+        assert_eq!(told, [wanted]);
+    }
+}
+
+#[test]
 fn text_that_is_no_toml_is_told_with_its_line() {
     let told = wrong("[station]\nlisten = \n");
     assert!(told[0].starts_with("t.toml:2: "), "{told:?}");
