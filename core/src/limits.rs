@@ -83,6 +83,19 @@ impl Default for ClientLimits {
     }
 }
 
+/// The most of anything that is counted: places are known by 32 bits, and tables have room for twice as many.
+pub(crate) const MOST: usize = 1 << 30;
+/// The most bytes of anything: half of what a process can address.
+pub(crate) const MOST_BYTES: usize = match size_of::<usize>() {
+    8 => (1_u64 << 46) as usize,
+    _ => MOST,
+};
+/// What a bound beyond [`MOST`] is told.
+pub(crate) const MUST_MOST: &str = "at most 1073741824";
+/// What a bound beyond [`MOST_BYTES`] is told.
+pub(crate) const MUST_MOST_BYTES: &str =
+    "no more than half of what a process can address: 64 TiB, or 1 GiB where that has 32 bits";
+
 /// The sum of `count * bytes`, which saturates.
 fn sum(lines: &[(usize, usize)]) -> usize {
     lines.iter().fold(0, |sum, (count, bytes)| {

@@ -10,7 +10,7 @@ use crate::NodeId;
 use crate::action::StationRef;
 use crate::crypto::Signer;
 use crate::inbound::sources::SourceLimitsFault;
-use crate::limits::ClientLimits;
+use crate::limits::{ClientLimits, MOST, MOST_BYTES, MUST_MOST, MUST_MOST_BYTES};
 use crate::link::{PROBE_EVERY, PROBE_EVERY_MAX, PROBE_EVERY_MIN};
 use crate::refusal::ConfigError;
 use crate::wire::{DEFAULT_MAX_FRAME, MAX_MAX_FRAME, MIN_MAX_FRAME};
@@ -192,6 +192,18 @@ impl ClientConfig {
         }
         if let Err(SourceLimitsFault { setting, must }) = limits.sources.check() {
             return refuse(setting, must);
+        }
+        let may_be_none = [
+            ("limits.resting_lanes", limits.resting_lanes),
+            ("limits.dedup_entries", limits.dedup_entries),
+            ("limits.groups", limits.groups),
+        ];
+        let mut counts = at_least_one.iter().chain(&may_be_none);
+        if let Some((setting, _)) = counts.find(|(_, value)| *value > MOST) {
+            return refuse(setting, MUST_MOST);
+        }
+        if limits.held_bytes > MOST_BYTES {
+            return refuse("limits.held_bytes", MUST_MOST_BYTES);
         }
         if limits.dedup_entries < limits.order_max_buffer.saturating_mul(2) {
             return refuse(

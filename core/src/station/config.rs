@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use crate::client::SignerBox;
 use crate::crypto::Signer;
-use crate::limits::StationLimits;
+use crate::limits::{MOST, MOST_BYTES, MUST_MOST, MUST_MOST_BYTES, StationLimits};
 use crate::link::{PROBE_EVERY, PROBE_EVERY_MAX, PROBE_EVERY_MIN};
 use crate::refusal::ConfigError;
 use crate::wire::{DEFAULT_MAX_FRAME, MAX_HEAD, MAX_MAX_FRAME, MIN_MAX_FRAME};
@@ -115,6 +115,21 @@ impl StationConfig {
         ];
         if let Some((setting, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
             return refuse(setting, "at least 1");
+        }
+        let may_be_none = [
+            ("limits.filters_per_link", limits.filters_per_link),
+            ("limits.ones_per_link", limits.ones_per_link),
+        ];
+        let mut counts = at_least_one.iter().chain(&may_be_none);
+        if let Some((setting, _)) = counts.find(|(_, value)| *value > MOST) {
+            return refuse(setting, MUST_MOST);
+        }
+        let bytes = [
+            ("limits.ring_bytes", limits.ring_bytes),
+            ("limits.read_bytes", limits.read_bytes),
+        ];
+        if let Some((setting, _)) = bytes.iter().find(|(_, value)| *value > MOST_BYTES) {
+            return refuse(setting, MUST_MOST_BYTES);
         }
         if limits.publication_bytes.saturating_add(MAX_HEAD) > self.max_frame as usize {
             return refuse("limits.publication_bytes", "at most `max_frame` less 128");

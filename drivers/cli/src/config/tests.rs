@@ -177,6 +177,22 @@ fn an_empty_name_of_a_key_file_is_told_as_that() {
 }
 
 #[test]
+fn bounds_beyond_what_a_process_can_hold_are_refused_by_name() {
+    let names = |bounds: Vec<&'static str>| bounds.into_iter();
+    let station = names(STATION_BOUNDS.iter().map(|(name, _)| *name).collect());
+    let node = names(NODE_BOUNDS.iter().map(|(name, _)| *name).collect());
+    let both = station.map(|name| ("station", name));
+    for (part, name) in both.chain(node.map(|name| ("node", name))) {
+        let told = wrong(&format!("[{part}.limits]\n{name} = {}\n", 1u64 << 60));
+        let start = format!("t.toml:2: {part}.limits.{name}: ");
+        assert!(told.len() == 1 && told[0].starts_with(&start), "{told:?}");
+    }
+    let told = wrong("[node.limits]\nlinks = 1073741825\n");
+    assert_eq!(told, ["t.toml:2: node.limits.links: at most 1073741824"]);
+    assert!(parse("[node.limits]\nlinks = 1073741824\nheld_bytes = \"1GiB\"\n").is_ok());
+}
+
+#[test]
 fn text_that_is_no_toml_is_told_with_its_line() {
     let told = wrong("[station]\nlisten = \n");
     assert!(told[0].starts_with("t.toml:2: "), "{told:?}");
