@@ -9,97 +9,79 @@ use crate::code::{CloseReason, HandshakeRefusal};
 use crate::wire::FrameFault;
 use crate::wire::cbor::CborFault;
 
-/// Why a link cannot go on. It is fatal for that link alone, and the link repeats it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum LinkError {
-    /// A field of the wrong kind, shape or range: the other implementation is wrong.
-    BadField,
-    /// A key that is not canonical or of small order: the other side makes a new key.
-    BadKeyForm,
-    /// A frame of another version than 1: update the older side.
-    BadVersion,
-    /// A body that breaks the CBOR rule: the other implementation is wrong.
-    Cbor(CborFault),
-    /// A frame that was not whole 30 s after its first byte: dial again.
-    FrameTimeout,
-    /// A frame longer than this side announced: the other implementation is wrong.
-    FrameTooLarge,
-    /// The handshake took longer than 30 s: check the address, dial again.
-    HandshakeTimeout,
-    /// A subscribe or publish whose id is not above all before it: the other implementation is wrong.
-    IdReused,
-    /// The key of the handshake is not the one the transport proved: the other side has two identities, and should have one.
-    KeyMismatch,
-    /// Two probes in a row were not answered, or one after this side slept: dial again.
-    LivenessLost,
-    /// A link without channel binding where the configuration allows none: use TLS, or allow local links.
-    LocalNotAllowed,
-    /// A frame without its required keys: the other implementation is wrong.
-    MissingField,
-    /// A frame without a textual `frame_type`: the other implementation is wrong.
-    NoFrameType,
-    /// A body that is no map: the other implementation is wrong.
-    NotAMap,
-    /// Both ends have one identity: check the address, or give each its own key.
-    OwnLink,
-    /// The other side has another signature profile: use one on both sides.
-    ProfileMismatch,
-    /// A proof that does not verify: someone stands between the two, or the bindings differ.
-    ProofInvalid,
-    /// This side refused the other: see the refusal.
-    Refused(HandshakeRefusal),
-    /// The station refused this side: see the refusal.
-    RefusedByStation(HandshakeRefusal),
-    /// This side's signer could not sign: look after the key's home.
-    SignerFailed,
-    /// A frame that may not come now: the other implementation is wrong.
-    UnexpectedFrame,
-    /// A key the frame does not have: the other implementation is newer without saying so, or wrong.
-    UnknownField,
-    /// An answer or event for an id this side never gave out: the other implementation is wrong.
-    UnknownId,
-    /// No common version of the wire: update the older side.
-    UnsupportedVersion,
-    /// Bytes waited for three probe intervals and the transport took none of them: the other side does not read.
-    WriteStalled,
-    /// The station is not the one that was dialled: check the address and the expected id.
-    WrongStation,
+/// Writes the type: what carries no code of its own stands in one table.
+macro_rules! link_error {
+    ($($variant:ident, $text:literal, $means:literal, $advice:literal;)+) => {
+        /// Why a link cannot go on. It is fatal for that link alone, and the link repeats it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum LinkError {
+            $(#[doc = $means] #[doc = ""] #[doc = concat!("Do: ", $advice, ".")] $variant,)+
+            /// A body that breaks the CBOR rule: the other implementation is wrong.
+            Cbor(CborFault),
+            /// This side refused the other: see the refusal.
+            Refused(HandshakeRefusal),
+            /// The station refused this side: see the refusal.
+            RefusedByStation(HandshakeRefusal),
+        }
+
+        impl LinkError {
+            /// Every one that carries no code of its own.
+            pub const PLAIN: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// Its text, as in WIRE.md section 3 where it stands there; `goodbye.detail` carries it.
+            pub const fn text(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)+
+                    Self::Cbor(fault) => fault.text(),
+                    Self::Refused(refusal) => refusal.text(),
+                    Self::RefusedByStation(_) => "refused_by_station",
+                }
+            }
+
+            /// What it means, and what to do about it.
+            pub const fn explain(self) -> [&'static str; 2] {
+                match self {
+                    $(Self::$variant => [$means, $advice],)+
+                    Self::Cbor(_) => [
+                        "a body that breaks the CBOR rule of the wire",
+                        "report it: the other implementation is wrong",
+                    ],
+                    Self::Refused(_) => ["this side refused the other", "see the refusal"],
+                    Self::RefusedByStation(_) => ["the station refused this side", "see the refusal"],
+                }
+            }
+        }
+    };
+}
+
+link_error! {
+    BadField, "bad_field", "a field of the wrong kind, shape or range", "report it: the other implementation is wrong";
+    BadKeyForm, "bad_key_form", "a key that is not canonical or of small order", "have the other side make a new key";
+    BadVersion, "bad_version", "a frame of another version than 1", "update the older side";
+    FrameTimeout, "frame_timeout", "a frame that was not whole 30 s after its first byte", "dial again";
+    FrameTooLarge, "frame_too_large", "a frame longer than this side announced", "report it: the other implementation is wrong";
+    HandshakeTimeout, "handshake_timeout", "the handshake took longer than 30 s", "check the address, dial again";
+    IdReused, "id_reused", "a subscribe or publish whose id is not above all before it", "report it: the other implementation is wrong";
+    KeyMismatch, "key_mismatch", "the key of the handshake is not the one the transport proved: the other side has two identities", "give it one";
+    LivenessLost, "liveness_lost", "two probes in a row were not answered, or one after this side slept", "dial again";
+    LocalNotAllowed, "local_not_allowed", "a link without channel binding where the configuration allows none", "use TLS, or allow local links";
+    MissingField, "missing_field", "a frame without its required keys", "report it: the other implementation is wrong";
+    NoFrameType, "no_frame_type", "a frame without a textual `frame_type`", "report it: the other implementation is wrong";
+    NotAMap, "not_a_map", "a body that is no map", "report it: the other implementation is wrong";
+    OwnLink, "own_link", "both ends have one identity", "check the address, or give each its own key";
+    ProfileMismatch, "profile_mismatch", "the other side has another signature profile", "use one on both sides";
+    ProofInvalid, "proof_invalid", "a proof that does not verify: someone stands between the two, or the bindings differ", "check the address, and what is on the way";
+    SignerFailed, "signer_failed", "this side's signer could not sign", "look after the key's home";
+    UnexpectedFrame, "unexpected_frame", "a frame that may not come now", "report it: the other implementation is wrong";
+    UnknownField, "unknown_field", "a key the frame does not have", "report it: the other implementation is newer without saying so, or wrong";
+    UnknownId, "unknown_id", "an answer or event for an id this side never gave out", "report it: the other implementation is wrong";
+    UnsupportedVersion, "unsupported_version", "no common version of the wire", "update the older side";
+    WriteStalled, "write_stalled", "bytes waited for three probe intervals and the transport took none of them: the other side does not read", "look after the other side";
+    WrongStation, "wrong_station", "the station is not the one that was dialled", "check the address and the expected id";
 }
 
 impl LinkError {
-    /// Its text, as in WIRE.md section 3 where it stands there; `goodbye.detail` carries it.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::BadField => "bad_field",
-            Self::BadKeyForm => "bad_key_form",
-            Self::BadVersion => "bad_version",
-            Self::Cbor(fault) => fault.text(),
-            Self::FrameTimeout => "frame_timeout",
-            Self::FrameTooLarge => "frame_too_large",
-            Self::HandshakeTimeout => "handshake_timeout",
-            Self::IdReused => "id_reused",
-            Self::KeyMismatch => "key_mismatch",
-            Self::LivenessLost => "liveness_lost",
-            Self::LocalNotAllowed => "local_not_allowed",
-            Self::MissingField => "missing_field",
-            Self::NoFrameType => "no_frame_type",
-            Self::NotAMap => "not_a_map",
-            Self::OwnLink => "own_link",
-            Self::ProfileMismatch => "profile_mismatch",
-            Self::ProofInvalid => "proof_invalid",
-            Self::Refused(refusal) => refusal.text(),
-            Self::RefusedByStation(_) => "refused_by_station",
-            Self::SignerFailed => "signer_failed",
-            Self::UnexpectedFrame => "unexpected_frame",
-            Self::UnknownField => "unknown_field",
-            Self::UnknownId => "unknown_id",
-            Self::UnsupportedVersion => "unsupported_version",
-            Self::WriteStalled => "write_stalled",
-            Self::WrongStation => "wrong_station",
-        }
-    }
-
     /// The coarse reason of table 10.1.
     pub const fn code(self) -> CloseReason {
         match self {

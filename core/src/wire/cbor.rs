@@ -60,6 +60,25 @@ pub enum CborFault {
 }
 
 impl CborFault {
+    /// Every fault, in the order of their names.
+    pub const ALL: &'static [Self] = &[
+        Self::BadKey,
+        Self::BadText,
+        Self::DuplicateKey,
+        Self::Float,
+        Self::Indefinite,
+        Self::IntegerRange,
+        Self::KeyOrder,
+        Self::LongHead,
+        Self::ReservedHead,
+        Self::Simple,
+        Self::Tag,
+        Self::TooDeep,
+        Self::TooManyItems,
+        Self::Trailing,
+        Self::Truncated,
+    ];
+
     /// Its text, as in WIRE.md.
     pub const fn text(self) -> &'static str {
         match self {

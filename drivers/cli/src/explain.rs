@@ -1,11 +1,13 @@
 //! `tidings explain`: what a code means and what to do about it.
 //!
-//! Decides: how codes are found and shown. Leaves to others: the codes; they are the core's tables. Believes: no clock.
+//! Decides: how codes are found and shown. Leaves to others: the codes; they are the core's tables, and its reasons for the end of a link. Believes: no clock.
 //! Bounded by: the tables.
 
 use std::fmt::Write;
 
+use tidings::LinkError;
 use tidings::code::{self, Explained};
+use tidings::wire::cbor::CborFault;
 
 use crate::exit::{Exit, Failure, print};
 
@@ -28,6 +30,20 @@ fn about(set: &str) -> &str {
         "UnopenedReason" => "why a sealed fact was not opened",
         other => other,
     }
+}
+
+/// What ended a link, finer than the wire says it, and so without numbers: each under its text.
+const LINKS: &str = "what ended a link, as this side knows it";
+
+fn link_errors() -> impl Iterator<Item = LinkError> {
+    let cbor = CborFault::ALL.iter().map(|fault| LinkError::Cbor(*fault));
+    LinkError::PLAIN.iter().copied().chain(cbor)
+}
+
+/// Every text there is.
+fn texts() -> impl Iterator<Item = &'static str> {
+    let codes = code::all().map(|code| code.text);
+    codes.chain(link_errors().map(LinkError::text))
 }
 
 /// Prints what `wanted` means, or every code when nothing is wanted.
@@ -55,6 +71,14 @@ pub(crate) fn run(wanted: Option<&str>) -> Result<Exit, Failure> {
         )
         .unwrap_or_default();
     }
+    for error in link_errors().filter(|error| error.text() == text) {
+        let [means, advice] = error.explain();
+        write!(
+            shown,
+            "{text} ({LINKS})\n  means: {means}\n  do: {advice}\n"
+        )
+        .unwrap_or_default();
+    }
     if shown.is_empty() {
         Err(unknown(wanted, &text))
     } else {
@@ -78,12 +102,17 @@ fn list() -> String {
         )
         .unwrap_or_default();
     }
+    writeln!(text, "\n{LINKS}").unwrap_or_default();
+    for error in link_errors() {
+        let [means, _] = error.explain();
+        writeln!(text, "      {:<22} {means}", error.text()).unwrap_or_default();
+    }
     text
 }
 
 fn unknown(wanted: &str, text: &str) -> Failure {
-    let mut near: Vec<(usize, &str)> = code::all()
-        .map(|code| (distance(text, code.text), code.text))
+    let mut near: Vec<(usize, &str)> = texts()
+        .map(|known| (distance(text, known), known))
         .filter(|(distance, known)| {
             *distance <= 3.min(known.len() / 2) || (text.len() > 2 && known.contains(text))
         })

@@ -307,6 +307,19 @@ fn explain_finds_codes_by_text_and_number() {
         all.contains("notices in a stream") && all.contains("lagged_out"),
         "{all}"
     );
+    let own = stdout(&run(&["explain", "own_link"]));
+    assert!(
+        own.contains("do: check the address, or give each its own key"),
+        "{own}"
+    );
+    assert!(
+        all.contains("write_stalled") && all.contains("integer_range"),
+        "{all}"
+    );
+    // A code of the wire and a reason of this side may have one text.
+    let both = stdout(&run(&["explain", "unsupported_version"]));
+    assert_eq!(both.matches("means: ").count(), 2, "{both}");
+    refused(&["explain", "own_lnk"], "did you mean own_link");
     refused(&["explain", "skiped"], "did you mean skipped");
     refused(&["explain", "zzzzzzzz"], "tidings explain");
 }
