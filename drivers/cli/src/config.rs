@@ -66,6 +66,10 @@ const NODE_BOUNDS: &[Bound<ClientLimits>] = &[
     ("answers", |limits| &mut limits.answers),
     ("counters", |limits| &mut limits.counters),
     ("dedup_entries", |limits| &mut limits.dedup_entries),
+    ("group_periods", |limits| &mut limits.group_periods),
+    ("group_publishers", |limits| &mut limits.group_publishers),
+    ("group_pulls", |limits| &mut limits.group_pulls),
+    ("groups", |limits| &mut limits.groups),
     ("held_bytes", |limits| &mut limits.held_bytes),
     ("lanes", |limits| &mut limits.lanes),
     ("links", |limits| &mut limits.links),
@@ -80,6 +84,34 @@ const NODE_BOUNDS: &[Bound<ClientLimits>] = &[
     ("resting_lanes", |limits| &mut limits.resting_lanes),
     ("subscriptions", |limits| &mut limits.subscriptions),
     ("tickets", |limits| &mut limits.tickets),
+];
+
+/// A setting of lookups by its name, and where it is kept.
+type SourceBound = (&'static str, fn(&mut ClientLimits, u64));
+
+const SOURCE_BOUNDS: &[SourceBound] = &[
+    ("cache_ttl_ms", |limits, ms| {
+        limits.sources.cache_ttl_ms = ms
+    }),
+    ("held_per_key", |limits, count| {
+        limits.sources.held_per_key = count.try_into().unwrap_or(u32::MAX)
+    }),
+    ("lookup_timeout_ms", |limits, ms| {
+        limits.sources.lookup_timeout_ms = ms
+    }),
+    ("lookups_per_window", |limits, count| {
+        limits.sources.lookups_per_window = count.try_into().unwrap_or(u32::MAX)
+    }),
+    ("max_publishers", |limits, count| {
+        limits.sources.max_publishers = count.try_into().unwrap_or(usize::MAX)
+    }),
+    ("refresh_margin_ms", |limits, ms| {
+        limits.sources.refresh_margin_ms = ms
+    }),
+    ("refusal_ttl_ms", |limits, ms| {
+        limits.sources.refusal_ttl_ms = ms
+    }),
+    ("window_ms", |limits, ms| limits.sources.window_ms = ms),
 ];
 
 /// What a file says, whole and valid.
@@ -278,12 +310,7 @@ impl NodePart {
             replication_factor: section.number("replication_factor", place),
             order_timeout: section.span("order_timeout", place),
             max_frame: frame(&mut section, place),
-            limits: bounds(
-                section.section("limits", place),
-                place,
-                node::patient_limits(),
-                NODE_BOUNDS,
-            ),
+            limits: node_limits(section.section("limits", place), place),
         };
         let stations = part.stations.iter();
         let dialling = stations.fold(ClientConfig::new(nobody()), |config, _| {
@@ -366,6 +393,23 @@ fn bounds<L>(
     limits
 }
 
+/// `limits` of a node, and in it `sources`.
+fn node_limits(mut table: Option<Section<'_>>, place: &mut Place<'_>) -> ClientLimits {
+    let mut limits = node::patient_limits();
+    let inner = table
+        .as_mut()
+        .and_then(|table| table.section("sources", place));
+    if let Some(mut inner) = inner {
+        for (name, keep) in SOURCE_BOUNDS {
+            if let Some(bound) = inner.number(name, place) {
+                keep(&mut limits, bound as u64);
+            }
+        }
+        inner.end(place);
+    }
+    bounds(table, place, limits, NODE_BOUNDS)
+}
+
 /// `doors`, whose bounds are the driver's.
 fn doors(section: &mut Section<'_>, place: &mut Place<'_>) -> DoorLimits {
     let mut limits = DoorLimits::default();
@@ -398,9 +442,11 @@ fn tell(place: &mut Place<'_>, key: &str, refused: Option<impl std::fmt::Display
 /// A setting the core refuses, by the name it has there.
 fn tell_setting(place: &mut Place<'_>, section: &str, refused: Option<ConfigError>) {
     if let Some(error) = refused {
+        let of_lookups = SOURCE_BOUNDS.iter().any(|(name, _)| *name == error.setting);
         let setting = match error.setting {
-            "station" => "stations",
-            other => other,
+            "station" => "stations".to_owned(),
+            inner if of_lookups => format!("limits.sources.{inner}"),
+            other => other.to_owned(),
         };
         place.wrong(&format!("{section}.{setting}"), error.must);
     }

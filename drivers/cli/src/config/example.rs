@@ -64,4 +64,18 @@ counters = 65536                       # topics with a numbering
 pending_verifications = 1024           # signatures being checked on other cores
 publishers = 4096                      # decoded keys kept
 answers = 64                           # answers a station did not read yet
+groups = 64                            # sealed groups joined, some 110 KB each
+group_periods = 96                     # key periods held of one group
+group_pulls = 256                      # key periods of one group that were asked for by id
+group_publishers = 1024                # publishers of one group whose keys are kept derived
+
+[node.limits.sources]                  # of subscriptions whose publishers are looked up: members, and nodes of an organisation
+max_publishers = 4096                  # admitted, or being looked up
+held_per_key = 64                      # facts that wait for one lookup
+lookups_per_window = 64                # of one realm; half of them for publishers that were admitted before
+window_ms = 1000
+cache_ttl_ms = 300000                  # how long a publisher stays admitted at most
+refresh_margin_ms = 30000              # so long before that it is looked up again
+refusal_ttl_ms = 10000                 # how long one stays refused
+lookup_timeout_ms = 5000
 "#;

@@ -62,9 +62,13 @@ fn the_example_names_every_bound_of_the_core() {
         );
     }
     listed = NODE_BOUNDS.iter().map(|(name, _)| *name).collect();
+    listed.extend(SOURCE_BOUNDS.iter().map(|(name, _)| *name));
+    listed.push("sources");
+    listed.sort_unstable();
     known = fields(format!("{:?}", ClientLimits::default()));
     known.sort();
     assert_eq!(listed, known);
+    listed.retain(|name| *name != "sources");
     for name in listed {
         assert!(
             example::TEXT[node..].contains(&format!("\n{name} = ")),
@@ -186,6 +190,18 @@ fn bounds_beyond_what_a_process_can_hold_are_refused_by_name() {
         let told = wrong(&format!("[{part}.limits]\n{name} = {}\n", 1u64 << 60));
         let start = format!("t.toml:2: {part}.limits.{name}: ");
         assert!(told.len() == 1 && told[0].starts_with(&start), "{told:?}");
+    }
+    for (name, _) in SOURCE_BOUNDS {
+        let text = format!("[node.limits.sources]\n{name} = {}\n", 1u64 << 60);
+        let beyond = parse(&text).err().map(|told| told[0].to_string());
+        let start = format!("t.toml:2: node.limits.sources.{name}: ");
+        // What counts in 32 bits, and is no table, has no other bound.
+        let has_none = ["held_per_key", "lookups_per_window"].contains(name);
+        assert_eq!(
+            beyond.is_some_and(|told| told.starts_with(&start)),
+            !has_none,
+            "{name}"
+        );
     }
     let told = wrong("[node.limits]\nlinks = 1073741825\n");
     assert_eq!(told, ["t.toml:2: node.limits.links: at most 1073741824"]);
