@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tidings::code::SealPolicy;
 use tidings::{NodeId, Sources};
 
 use crate::config::{Config, NodePart};
@@ -51,6 +52,9 @@ pub(crate) enum Command {
         /// Its text or number
         code: Option<String>,
     },
+    /// Make the keys of a sealed group
+    #[command(subcommand)]
+    Group(GroupCommand),
     /// Write a new secret key to a file that must not exist yet
     Keygen {
         /// The file to write, readable by its owner alone
@@ -117,6 +121,57 @@ pub(crate) enum ConfigCommand {
     },
     /// Print a file with every key, what it means and its default
     Example,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GroupCommand {
+    /// Write the secret its members share to a file that must not exist yet; whoever has the file reads all that is sealed with it
+    Keygen {
+        /// Which topics are sealed: this one and all below it, such as demo/acme
+        prefix: String,
+        /// The file to write, readable by its owner alone
+        file: PathBuf,
+        /// The realm; without it the first segment of the prefix
+        #[arg(long, value_name = "NAME")]
+        realm: Option<String>,
+        /// How often the keys change, 1m to 24h [default: 15m]
+        #[arg(long, value_name = "TIME", value_parser = human::parse_span)]
+        rotation: Option<Duration>,
+        /// What members ask of facts under the prefix
+        #[arg(long, value_enum, default_value_t = Policy::Required)]
+        policy: Policy,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Policy {
+    /// Facts in the clear are refused
+    Required,
+    /// Facts in the clear are taken
+    Preferred,
+    /// Nobody has to seal
+    Off,
+}
+
+impl From<Policy> for SealPolicy {
+    fn from(policy: Policy) -> Self {
+        match policy {
+            Policy::Required => Self::Required,
+            Policy::Preferred => Self::Preferred,
+            Policy::Off => Self::Off,
+        }
+    }
+}
+
+/// With which keys a run seals and opens.
+#[derive(Debug, Args)]
+pub(crate) struct SealArgs {
+    /// The keys of its sealed groups, as tidings group keygen makes them; nothing is published in the clear where they cover it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) keys: Option<PathBuf>,
+    /// Which of them; without it the one whose prefix is the longest that covers the topic or filter
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) group: Option<String>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -216,6 +271,8 @@ pub(crate) struct PubArgs {
     #[arg(long, value_name = "TIME", value_parser = human::parse_span)]
     pub(crate) ttl: Option<Duration>,
     #[command(flatten)]
+    pub(crate) seal: SealArgs,
+    #[command(flatten)]
     pub(crate) node: NodeArgs,
 }
 
@@ -223,7 +280,7 @@ pub(crate) struct PubArgs {
 pub(crate) struct SubArgs {
     /// A topic, or a filter: * for one segment, a last ** for the rest; quote it
     pub(crate) filter: String,
-    /// Whose facts are wanted: open, or node:ID; node:ID is repeatable
+    /// Whose facts are wanted: open, members, org:NAME, or node:ID, which is repeatable
     #[arg(long, value_name = "SOURCE", required = true, value_parser = parse_source)]
     pub(crate) from: Vec<Source>,
     /// How one publisher's facts are ordered
@@ -241,6 +298,11 @@ pub(crate) struct SubArgs {
     /// Text and byte strings exactly as published, nothing between them
     #[arg(long)]
     pub(crate) raw: bool,
+    /// Who are members, and whom organisations delegate: a file of [[realm]], for members and org:NAME
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sources: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) seal: SealArgs,
     #[command(flatten)]
     pub(crate) node: NodeArgs,
 }
@@ -267,10 +329,12 @@ impl From<Order> for tidings::Mode {
 }
 
 /// One `--from`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Source {
+    Members,
     Node(NodeId),
     Open,
+    Org(String),
 }
 
 fn parse_probe(text: &str) -> Result<Duration, String> {
@@ -282,33 +346,42 @@ fn parse_probe(text: &str) -> Result<Duration, String> {
 }
 
 fn parse_source(text: &str) -> Result<Source, String> {
-    if text == "open" {
-        return Ok(Source::Open);
+    let of = text.split_once(':');
+    match (text, of) {
+        ("members", _) => Ok(Source::Members),
+        ("open", _) => Ok(Source::Open),
+        (_, Some(("node", id))) => id
+            .parse()
+            .map(Source::Node)
+            .map_err(|_| "a node id is 64 hex digits".to_owned()),
+        (_, Some(("org", name))) => Ok(Source::Org(name.to_owned())),
+        _ => Err("write open, members, org: and a name, or node: and 64 hex digits".to_owned()),
     }
-    let id = text
-        .strip_prefix("node:")
-        .ok_or("write open, or node: and 64 hex digits")?;
-    id.parse()
-        .map(Source::Node)
-        .map_err(|_| "a node id is 64 hex digits".to_owned())
 }
 
 /// All `--from` of one command line together.
 pub(crate) fn sources(from: &[Source]) -> Result<Sources, Failure> {
-    let open = from.iter().any(|source| matches!(source, Source::Open));
-    if open && from.len() > 1 {
-        return Err(Failure::usage(
-            "cannot subscribe: --from open admits everyone, so the others say nothing. give one of the two",
-        ));
+    let nodes: Option<Vec<NodeId>> = from
+        .iter()
+        .map(|source| match source {
+            Source::Node(id) => Some(*id),
+            _ => None,
+        })
+        .collect();
+    match (nodes, from) {
+        (Some(nodes), _) => Ok(Sources::Nodes(nodes)),
+        (None, [Source::Members]) => Ok(Sources::Members),
+        (None, [Source::Open]) => Ok(Sources::Open),
+        (None, [Source::Org(name)]) => Ok(Sources::Org(name.clone())),
+        (None, _) if from.iter().any(|source| matches!(source, Source::Open)) => {
+            Err(Failure::usage(
+                "cannot subscribe: --from open admits everyone, so the others say nothing. give one of the two",
+            ))
+        }
+        (None, _) => Err(Failure::usage(
+            "cannot subscribe: members and an organisation are sources of their own. give one --from, or run one tidings sub for each",
+        )),
     }
-    if open {
-        return Ok(Sources::Open);
-    }
-    let nodes = from.iter().filter_map(|source| match source {
-        Source::Node(id) => Some(*id),
-        Source::Open => None,
-    });
-    Ok(Sources::Nodes(nodes.collect()))
 }
 
 #[derive(Debug, Args)]

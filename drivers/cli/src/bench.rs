@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidings::{Item, OnFull, Publish, Sources, Subscribe};
-use tidings_tokio::{Node, StationServer, Subscription};
+use tidings_tokio::{Node, StationServer, Subscription, Table};
 use tokio::time::{Instant, interval, timeout};
 
 use crate::args::{BenchCommand, LoadArgs, NodeArgs};
@@ -32,7 +32,7 @@ pub(crate) async fn run(command: BenchCommand) -> Result<Exit, Failure> {
     match command {
         BenchCommand::Pair { tls, load } => pair(&load, tls).await,
         BenchCommand::Pub { load, node: args } => {
-            let node = node::start(&args, true)?;
+            let node = node::start(&args, true, Table::new())?;
             node::connected(&node, &args).await?;
             let cpu = cpu();
             let (spent, ledger) = publish(&node, &args, &load).await?;
@@ -44,7 +44,7 @@ pub(crate) async fn run(command: BenchCommand) -> Result<Exit, Failure> {
             Ok(ledger.exit())
         }
         BenchCommand::Sub { json, node: args } => {
-            let node = node::start(&args, false)?;
+            let node = node::start(&args, false, Table::new())?;
             let mut facts = subscribe(&node, &args, Sources::Open)?;
             node::connected(&node, &args).await?;
             say("waiting for tidings bench pub");
@@ -71,7 +71,10 @@ async fn pair(load: &LoadArgs, tls: bool) -> Result<Exit, Failure> {
         wait: Duration::from_secs(5),
         probe: None,
     };
-    let (publisher, reader) = (node::start(&args, false)?, node::start(&args, false)?);
+    let (publisher, reader) = (
+        node::start(&args, false, Table::new())?,
+        node::start(&args, false, Table::new())?,
+    );
     let sources = Sources::Nodes(vec![publisher.id()]);
     let mut facts = subscribe(&reader, &args, sources)?;
     node::connected(&publisher, &args).await?;

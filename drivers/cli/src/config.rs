@@ -7,7 +7,7 @@
 //! Paths in it are relative to the folder it lies in.
 
 mod example;
-mod reading;
+pub(crate) mod reading;
 
 use std::fs::File;
 use std::io::Read;
@@ -19,11 +19,10 @@ use tidings::{
     ClientConfig, ClientLimits, ConfigError, NodeId, RealmId, StationConfig, StationLimits,
 };
 use tidings_tokio::{DoorLimits, NodeBuilder, StationAddress, StationServer, StationServerBuilder};
-use toml::de::DeTable;
 
 use crate::args::ConfigCommand;
 use crate::exit::{Exit, Failure, print, say};
-use crate::{keyfile, node};
+use crate::{groupfile, keyfile, node, sourcefile};
 use reading::{Fault, Place, Section};
 
 const MAX_BYTES: u64 = 1 << 20;
@@ -140,6 +139,10 @@ pub(crate) struct NodePart {
     pub(crate) stations: Vec<String>,
     pub(crate) key: Option<PathBuf>,
     pub(crate) realm: Option<String>,
+    /// The file with the keys of its groups.
+    pub(crate) keys: Option<PathBuf>,
+    /// The file that says who are members.
+    pub(crate) sources: Option<PathBuf>,
     pub(crate) probe_every: Option<Duration>,
     replication_factor: Option<usize>,
     order_timeout: Option<Duration>,
@@ -153,6 +156,8 @@ impl Default for NodePart {
             stations: Vec::new(),
             key: None,
             realm: None,
+            keys: None,
+            sources: None,
             probe_every: None,
             replication_factor: None,
             order_timeout: None,
@@ -169,13 +174,9 @@ impl Config {
             return Ok(Self::default());
         };
         Self::load(file).map_err(|faults| {
-            let first = faults.first().map_or_else(String::new, Fault::to_string);
-            let more = match faults.len() {
-                0 | 1 => String::new(),
-                all => format!(", and {} more", all - 1),
-            };
+            let first = reading::first(&faults);
             Failure::usage(format!(
-                "{first}{more}. see tidings config check {}",
+                "{first}. see tidings config check {}",
                 file.display()
             ))
         })
@@ -204,32 +205,17 @@ impl Config {
     }
 
     fn parse(file: &Path, text: &str) -> Result<Self, Vec<Fault>> {
-        let mut place = Place::new(file, text);
-        let (table, errors) = DeTable::parse_recoverable(text);
-        for error in errors {
-            let line = error.span().map_or(0, |span| place.line(span.start));
-            place.wrong_at(line, "", error.message());
-        }
-        if !place.faults.is_empty() {
-            return Err(place.faults);
-        }
         let folder = file.parent().unwrap_or_else(|| Path::new(""));
-        let mut top = Section::new(String::new(), table.into_inner(), &mut place);
-        let mut config = Self::default();
-        if let Some(section) = top.section("station", &mut place) {
-            config.station = StationPart::read(section, folder, &mut place);
-        }
-        if let Some(section) = top.section("node", &mut place) {
-            config.node = NodePart::read(section, folder, &mut place);
-        }
-        top.end(&mut place);
-        match place.faults.is_empty() {
-            true => Ok(config),
-            false => {
-                place.faults.sort_by_key(|fault| fault.line);
-                Err(place.faults)
+        reading::parse(file, text, |top, place| {
+            let mut config = Self::default();
+            if let Some(section) = top.section("station", place) {
+                config.station = StationPart::read(section, folder, place);
             }
-        }
+            if let Some(section) = top.section("node", place) {
+                config.node = NodePart::read(section, folder, place);
+            }
+            config
+        })
     }
 }
 
@@ -306,6 +292,8 @@ impl NodePart {
             }),
             key: key(&mut section, folder, place),
             realm: realm(&mut section, place),
+            keys: beside(&mut section, "keys", folder, place, groupfile::load),
+            sources: beside(&mut section, "sources", folder, place, sourcefile::load),
             probe_every: section.span("probe_every", place),
             replication_factor: section.number("replication_factor", place),
             order_timeout: section.span("order_timeout", place),
@@ -354,18 +342,27 @@ fn realm(section: &mut Section<'_>, place: &mut Place<'_>) -> Option<String> {
 
 /// `key`, a file that holds one.
 fn key(section: &mut Section<'_>, folder: &Path, place: &mut Place<'_>) -> Option<PathBuf> {
-    let name = section.text("key", place)?;
+    beside(section, "key", folder, place, |file| {
+        keyfile::load_or_make(Some(file))
+    })
+}
+
+/// A file that is named relative to `folder`, and what is wrong in it.
+fn beside<T>(
+    section: &mut Section<'_>,
+    key: &'static str,
+    folder: &Path,
+    place: &mut Place<'_>,
+    load: impl FnOnce(&Path) -> Result<T, Failure>,
+) -> Option<PathBuf> {
+    let name = section.text(key, place)?;
     if name.is_empty() {
         let what = "a file's name is expected. leave the key out to go without a file";
-        place.wrong(&section.key("key"), what);
+        place.wrong(&section.key(key), what);
         return None;
     }
     let file = folder.join(name);
-    tell(
-        place,
-        &section.key("key"),
-        keyfile::load_or_make(Some(&file)).err(),
-    );
+    tell(place, &section.key(key), load(&file).err());
     Some(file)
 }
 

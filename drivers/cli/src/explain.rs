@@ -16,6 +16,7 @@ fn about(set: &str) -> &str {
     match set {
         "CloseReason" => "why a link ended",
         "DropReason" => "why a fact was dropped",
+        "DiagnosticCode" => "what a node reports of itself",
         "EndReason" => "why a stream ended",
         "GapReason" => "why there may be a gap",
         "HandshakeRefusal" => "why a handshake is refused",
@@ -24,6 +25,7 @@ fn about(set: &str) -> &str {
         "OutcomeCode" => "what became of a publication",
         "PublishRefusal" => "why a station refuses a publication",
         "ResumeCode" => "what a resume brought",
+        "SealPolicy" => "what a sealed group asks of facts under its prefix",
         "SkipReason" => "why a station gave publications up",
         "SourceRefusal" => "why a source does not admit a publisher",
         "SubscribeRefusal" => "why a station refuses a subscription",

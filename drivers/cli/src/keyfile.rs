@@ -40,25 +40,8 @@ pub(crate) fn throwaway() -> Result<SecretKey, Failure> {
 /// Makes a key and writes it, and beside it that it was never used.
 pub(crate) fn generate(file: &Path) -> Result<SecretKey, Failure> {
     let seed = random_seed()?;
-    let shown = file.display();
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut out = options.open(file).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => Failure::usage(format!(
-            "cannot write key file {shown}: it exists, and a key is never overwritten. choose another name"
-        )),
-        _ => Failure::usage(format!("cannot write key file {shown}: {error}. choose another place")),
-    })?;
     let line = Zeroizing::new(format!("{HEAD}{}\n", hex(&*seed).as_str()));
-    out.write_all(line.as_bytes())
-        .and_then(|()| out.sync_all())
-        .map_err(|error| {
-            Failure::usage(format!(
-                "cannot write key file {shown}: {error}. remove it and try again"
-            ))
-        })?;
+    write_new(file, "key", &line)?;
     let epochs = epoch_file(file);
     EpochFile::create(&epochs).map_err(|error| {
         Failure::usage(format!(
@@ -69,6 +52,28 @@ pub(crate) fn generate(file: &Path) -> Result<SecretKey, Failure> {
     Ok(SecretKey::from_seed(*seed))
 }
 
+/// Writes a secret to a file of `kind` that must not be there yet, for its owner alone.
+pub(crate) fn write_new(file: &Path, kind: &str, text: &str) -> Result<(), Failure> {
+    let shown = file.display();
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut out = options.open(file).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => Failure::usage(format!(
+            "cannot write {kind} file {shown}: it exists, and a key is never overwritten. choose another name"
+        )),
+        _ => Failure::usage(format!("cannot write {kind} file {shown}: {error}. choose another place")),
+    })?;
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.sync_all())
+        .map_err(|error| {
+            Failure::usage(format!(
+                "cannot write {kind} file {shown}: {error}. remove it and try again"
+            ))
+        })
+}
+
 /// Where the epochs a key has published under are kept: beside it.
 pub(crate) fn epoch_file(key: &Path) -> PathBuf {
     let mut name = key.as_os_str().to_owned();
@@ -77,17 +82,37 @@ pub(crate) fn epoch_file(key: &Path) -> PathBuf {
 }
 
 fn load(file: &Path) -> Result<SecretKey, Failure> {
+    let text = read_secret(file, "key", "keygen", MAX_BYTES)?;
+    let refuse =
+        |why: &str| Failure::usage(format!("cannot use key file {}: {why}", file.display()));
+    let digits = text
+        .trim_end()
+        .strip_prefix(HEAD)
+        .ok_or_else(|| refuse("it is not a tidings key. name the file keygen wrote"))?;
+    let seed = unhex(digits).ok_or_else(|| {
+        refuse("its key is not 64 hex digits. the file was cut or changed: restore it")
+    })?;
+    Ok(SecretKey::from_seed(*seed))
+}
+
+/// The text of a file of `kind`, which `maker` wrote, and which nobody but its owner may read.
+pub(crate) fn read_secret(
+    file: &Path,
+    kind: &str,
+    maker: &str,
+    most: u64,
+) -> Result<Zeroizing<String>, Failure> {
     let shown = file.display();
-    let refuse = |why: String| Failure::usage(format!("cannot use key file {shown}: {why}"));
+    let refuse = |why: String| Failure::usage(format!("cannot use {kind} file {shown}: {why}"));
     // Asked before it is opened: a pipe without a writer would be waited for.
     if std::fs::metadata(file).is_ok_and(|meta| !meta.is_file()) {
-        return Err(refuse(
-            "it is not a file. name the file keygen wrote".to_owned(),
-        ));
+        return Err(refuse(format!(
+            "it is not a file. name the file {maker} wrote"
+        )));
     }
     let opened = File::open(file).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => refuse(format!(
-            "no such file. make one with tidings keygen {shown}"
+            "no such file. make one with tidings {maker} {shown}"
         )),
         _ => refuse(format!("{error}. see its owner and mode")),
     })?;
@@ -103,26 +128,20 @@ fn load(file: &Path) -> Result<SecretKey, Failure> {
             )));
         }
     }
-    if meta.len() > MAX_BYTES {
+    if meta.len() > most {
         return Err(refuse(format!(
-            "{} bytes is no key. name the file keygen wrote",
+            "{} bytes is no {kind}. name the file {maker} wrote",
             meta.len()
         )));
     }
-    let mut text = Zeroizing::new(String::new());
-    let form = "it is not a tidings key. name the file keygen wrote";
-    opened
-        .take(MAX_BYTES)
-        .read_to_string(&mut text)
-        .map_err(|_| refuse(form.to_owned()))?;
-    let digits = text
-        .trim_end()
-        .strip_prefix(HEAD)
-        .ok_or_else(|| refuse(form.to_owned()))?;
-    let seed = unhex(digits).ok_or_else(|| {
-        refuse("its key is not 64 hex digits. the file was cut or changed: restore it".to_owned())
+    // As long as it will be: one that grows leaves copies behind.
+    let mut text = Zeroizing::new(String::with_capacity(most as usize + 1));
+    opened.take(most).read_to_string(&mut text).map_err(|_| {
+        refuse(format!(
+            "it is not a tidings {kind}. name the file {maker} wrote"
+        ))
     })?;
-    Ok(SecretKey::from_seed(*seed))
+    Ok(text)
 }
 
 /// A seed for a key.
@@ -136,7 +155,7 @@ pub(crate) fn random_seed() -> Result<Zeroizing<[u8; 32]>, Failure> {
     Ok(seed)
 }
 
-fn hex(bytes: &[u8]) -> Zeroizing<String> {
+pub(crate) fn hex(bytes: &[u8]) -> Zeroizing<String> {
     let mut text = Zeroizing::new(String::with_capacity(bytes.len() * 2));
     for byte in bytes {
         for nibble in [byte >> 4, byte & 15] {
@@ -146,7 +165,7 @@ fn hex(bytes: &[u8]) -> Zeroizing<String> {
     text
 }
 
-fn unhex(digits: &str) -> Option<Zeroizing<[u8; 32]>> {
+pub(crate) fn unhex(digits: &str) -> Option<Zeroizing<[u8; 32]>> {
     let mut seed = Zeroizing::new([0u8; 32]);
     let digits = digits.as_bytes();
     if digits.len() != 64 {

@@ -11,6 +11,7 @@ mod conformance;
 mod demo;
 mod exit;
 mod explain;
+mod groupfile;
 mod human;
 mod json;
 mod keyfile;
@@ -22,6 +23,7 @@ mod publish;
 mod resume;
 mod show;
 mod signals;
+mod sourcefile;
 mod station;
 mod subscribe;
 
@@ -53,6 +55,7 @@ fn run(command: Command) -> Result<Exit, Failure> {
         Command::Conformance(args) => conformance::run(&args),
         Command::Demo(args) => block_on(demo::run(args)),
         Command::Explain { code } => explain::run(code.as_deref()),
+        Command::Group(command) => groupfile::run(&command),
         Command::Keygen { file } => {
             let key = keyfile::generate(&file)?;
             exit::print(&format!("{}\n", key.node_id()))

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use tidings::{ClientLimits, LinkError, RealmId, StationLimits};
-use tidings_tokio::{Node, StartError, TlsFault, WaitError};
+use tidings::{ClientLimits, Group, GroupId, LinkError, RealmId, StationLimits};
+use tidings_tokio::{Node, StartError, Table, TlsFault, WaitError};
 
 use crate::args::NodeArgs;
 use crate::exit::{Exit, Failure, say};
@@ -49,10 +49,10 @@ pub(crate) fn patient_limits() -> ClientLimits {
     limits
 }
 
-/// A node that dials the stations of the command line. One that publishes with a key that is kept keeps its epochs as well.
-pub(crate) fn start(args: &NodeArgs, publishes: bool) -> Result<Node, Failure> {
+/// A node that dials the stations of the command line, and asks `answers` what it does not know. One that publishes with a key that is kept keeps its epochs as well.
+pub(crate) fn start(args: &NodeArgs, publishes: bool, answers: Table) -> Result<Node, Failure> {
     let key = keyfile::load_or_make(args.key.as_deref())?;
-    let mut builder = args.file.apply(Node::builder(key));
+    let mut builder = args.file.apply(Node::builder(key)).answers(answers);
     if let Some(every) = args.probe {
         builder = builder.probe_every(every);
     }
@@ -71,6 +71,23 @@ pub(crate) fn start(args: &NodeArgs, publishes: bool) -> Result<Node, Failure> {
             Failure::usage(format!("cannot use {}: {error}", file.display()))
         }
         (error, _) => start_failure(&error),
+    })
+}
+
+/// Joins the group a run seals or opens with, if it has one.
+pub(crate) fn join(
+    node: &Node,
+    realm: RealmId,
+    prefix: Option<&str>,
+) -> Result<Option<GroupId>, Failure> {
+    let Some(prefix) = prefix else {
+        return Ok(None);
+    };
+    let joined = node.join_group(Group::new(realm, prefix));
+    joined.map(Some).map_err(|refused| {
+        Failure::usage(format!(
+            "cannot join group {prefix:?}: {refused}. choose another"
+        ))
     })
 }
 

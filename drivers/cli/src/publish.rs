@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tidings::{Outcome, Publish, RealmId, Refusal, topic};
+use tidings::{GroupId, Outcome, Publish, RealmId, Refusal, topic};
 use tidings_tokio::{Node, Pending};
 use tokio::time::Instant;
 
@@ -19,7 +19,7 @@ use crate::args::{NodeArgs, PubArgs};
 use crate::exit::{Exit, Failure, say};
 use crate::human::{self, count};
 use crate::lines::{self, Chunks, ReadError};
-use crate::{keyfile, node, payload};
+use crate::{groupfile, keyfile, node, payload};
 
 /// Publications whose answers are waited for at once, those the core has settled but this side has not looked at included.
 const MAX_PENDING: usize = 4096;
@@ -50,8 +50,14 @@ pub(crate) async fn run(args: PubArgs) -> Result<Exit, Failure> {
         ));
     }
     let realm = node::realm(args.node.realm.as_deref(), &args.topic)?;
+    let seal = &args.seal;
+    let configured = args.node.file.keys.as_ref();
+    let (named, wanted) = (seal.keys.as_deref(), seal.group.as_deref());
+    let sealing = groupfile::choose(named, configured, wanted, realm, &args.topic)?;
     let input = lines::open(&args.file)?;
-    let node = node::start(&args.node, true)?;
+    let node = node::start(&args.node, true, sealing.table())?;
+    let prefix = sealing.prefix.as_deref();
+    let group = node::join(&node, realm, prefix)?;
     tokio::select! {
         connected = node::connected(&node, &args.node) => connected?,
         _ = tokio::signal::ctrl_c() => {
@@ -60,11 +66,15 @@ pub(crate) async fn run(args: PubArgs) -> Result<Exit, Failure> {
         }
     }
     keyfile::introduce(node.id(), args.node.key.as_deref());
+    if let Some(prefix) = prefix {
+        say(format_args!("sealed for group {prefix}"));
+    }
 
     let ledger = Ledger::new();
     let mut sender = Sender {
         args: &args,
         realm,
+        group,
         ledger: &ledger,
         outbox: Outbox::new(&node, &args.node, &ledger),
     };
@@ -204,6 +214,7 @@ impl Ledger {
 struct Sender<'a> {
     args: &'a PubArgs,
     realm: RealmId,
+    group: Option<GroupId>,
     ledger: &'a Ledger,
     outbox: Outbox<'a>,
 }
@@ -308,6 +319,9 @@ impl Sender<'_> {
         if let Some(ttl) = self.args.ttl {
             request = request.ttl(ttl);
         }
+        if let Some(group) = self.group {
+            request = request.group(group);
+        }
         let other = match self.outbox.send(request).await {
             Ok(()) => return Ok(()),
             Err(Unsent::NoStation(failure)) => return Err(failure),
@@ -381,7 +395,9 @@ impl<'a> Outbox<'a> {
                 Err(refused) => refused,
             };
             match refused.reason {
-                Refusal::WouldBlock => self.node.ready_to_publish().await,
+                Refusal::WouldBlock | Refusal::GroupPending { .. } => {
+                    self.node.ready_to_publish().await
+                }
                 Refusal::NoStation => node::connected(self.node, self.args)
                     .await
                     .map_err(Unsent::NoStation)?,

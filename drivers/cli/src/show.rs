@@ -6,10 +6,12 @@
 //! Without `--json`: a text as it is (on a terminal, control characters are shown instead of sent), anything else as one line of JSON;
 //! notices go to standard error. A text that holds line breaks spans lines: `--json` and `--raw` are exact.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::time::Duration;
 
+use tidings::code::UnopenedReason;
 use tidings::{Delivery, Notice, Numbering, WallMs};
 
 use crate::args::SubArgs;
@@ -26,6 +28,8 @@ pub(crate) struct Show {
     stations: Vec<String>,
     /// Since when no station carries it.
     interrupted: Option<WallMs>,
+    /// Reasons for which it was said what to do.
+    advised: BTreeSet<&'static str>,
 }
 
 impl Show {
@@ -36,6 +40,7 @@ impl Show {
             terminal,
             stations: args.node.stations.clone(),
             interrupted: None,
+            advised: BTreeSet::new(),
         }
     }
 
@@ -98,8 +103,15 @@ impl Show {
             Notice::Unopened {
                 of, seq, reason, ..
             } => {
-                let why = means(reason.text(), reason.explain().means);
-                format!("{code}: {} of {} ({why})", count(*seq), numbering(of))
+                let explained = reason.explain();
+                let why = means(reason.text(), explained.means);
+                // What to do is said once.
+                let advice = match self.advised.insert(reason.text()) {
+                    true => format!(". {}", advice(*reason, explained.advice)),
+                    false => String::new(),
+                };
+                let (seq, of) = (count(*seq), numbering(of));
+                format!("{code}: {seq} of {of} ({why}){advice}")
             }
             Notice::Gap {
                 from,
@@ -261,11 +273,7 @@ impl Show {
             } => {
                 put_numbering(of, &mut put);
                 put("seq", (*seq).into());
-                let id: String = seal_key_id
-                    .iter()
-                    .map(|byte| format!("{byte:02x}"))
-                    .collect();
-                put("seal_key_id", id.into());
+                put("seal_key_id", key_id(seal_key_id).into());
                 put("reason", reason.text().into());
             }
             Notice::Warning { table, fill } => {
@@ -275,6 +283,21 @@ impl Show {
             _ => {}
         }
         object.to_string()
+    }
+}
+
+fn key_id(id: &[u8; 8]) -> String {
+    format!("{:016x}", u64::from_be_bytes(*id))
+}
+
+/// What this command can do about a fact that was not opened.
+fn advice(reason: UnopenedReason, otherwise: &'static str) -> &'static str {
+    match reason {
+        UnopenedReason::NoGroup => "name its keys with --keys FILE",
+        UnopenedReason::UnknownPeriod => {
+            "see whether its publisher has the same keys file and the same time"
+        }
+        _ => otherwise,
     }
 }
 
@@ -320,9 +343,14 @@ fn write_fact(out: &mut Vec<u8>, fact: &Delivery) {
     let (seq, at, late) = (fact.seq(), fact.published_at().as_millis(), fact.late());
     write!(
         head,
-        ",\"seq\":{seq},\"published_at\":{at},\"late\":{late},\"payload\":"
+        ",\"seq\":{seq},\"published_at\":{at},\"late\":{late},"
     )
     .unwrap_or_default();
+    if let Some(id) = fact.seal_key_id() {
+        let id = key_id(&id);
+        write!(head, "\"sealed\":true,\"seal_key_id\":\"{id}\",").unwrap_or_default();
+    }
+    head.push_str("\"payload\":");
     out.extend_from_slice(head.as_bytes());
     payload::write_json(out, fact.payload());
     out.write_all(b"}\n").unwrap_or_default();
@@ -342,6 +370,7 @@ mod tests {
             terminal: false,
             stations: Vec::new(),
             interrupted: None,
+            advised: BTreeSet::new(),
         }
     }
 

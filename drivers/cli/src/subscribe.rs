@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use tidings::{Delivery, Item, Mode, Notice, OnFull, Subscribe, topic};
+use tidings::{Delivery, Item, Mode, Notice, OnFull, Sources, Subscribe, topic};
 use tidings_tokio::Subscription;
 
 use crate::args::{self, SubArgs};
@@ -20,7 +20,8 @@ use crate::output::{Closed, Fault, Output, Then};
 use crate::resume::Kept;
 use crate::show::Show;
 use crate::signals::Told;
-use crate::{keyfile, node};
+use crate::sourcefile::{self, Speakers};
+use crate::{groupfile, keyfile, node};
 
 /// Runs `tidings sub`.
 pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
@@ -42,13 +43,22 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
         Some(file) => Some(Kept::open(file, realm, &args.filter)?),
         None => None,
     };
-    let node = node::start(&args.node, false)?;
+    let (seal, configured) = (&args.seal, &args.node.file);
+    let (named, wanted) = (seal.keys.as_deref(), seal.group.as_deref());
+    let sealing = groupfile::choose(named, configured.keys.as_ref(), wanted, realm, &args.filter)?;
+    let table = known(&args, &sources)?.fill(sealing.table());
+    let node = node::start(&args.node, false, table)?;
+    let group = node::join(&node, realm, sealing.prefix.as_deref())?;
     let mode = Mode::from(args.mode);
     let request = Subscribe::new(realm, args.filter.as_str(), sources)
         .mode(mode)
         .on_full(OnFull::Pause);
     let request = match &kept {
         Some(kept) => going_on(request, kept)?,
+        None => request,
+    };
+    let request = match group {
+        Some(group) => request.group(group),
         None => request,
     };
     // Subscribed before the first link is up: no fact can come between.
@@ -105,6 +115,18 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
         (false, true) => Exit::Refused,
         (false, false) => Exit::Done,
     })
+}
+
+/// Whom the files of this run know, where that is asked for.
+fn known(args: &SubArgs, sources: &Sources) -> Result<Speakers, Failure> {
+    let file = args.sources.as_ref().or(args.node.file.sources.as_ref());
+    match (sources, file) {
+        (Sources::Members | Sources::Org(_), Some(file)) => sourcefile::load(file),
+        (Sources::Members | Sources::Org(_), None) => Err(Failure::usage(
+            "cannot subscribe: nothing says who are members. give --sources FILE, or node.sources in the configuration",
+        )),
+        _ => Ok(Speakers::default()),
+    }
 }
 
 /// How often positions are kept.

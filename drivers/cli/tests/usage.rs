@@ -302,6 +302,15 @@ fn explain_finds_codes_by_text_and_number() {
     let expired = stdout(&run(&["explain", "expired"]));
     assert!(expired.matches("means: ").count() >= 4, "{expired}");
     assert!(stdout(&run(&["explain", "103"])).contains("source_refused"));
+    for (word, what) in [
+        ("unknown_period", "why a sealed fact was not opened"),
+        ("required", "what a sealed group asks"),
+        ("not_delegated", "why a source does not admit"),
+        ("keys_failed", "what a node reports"),
+    ] {
+        let told = stdout(&run(&["explain", word]));
+        assert!(told.contains(what), "{told}");
+    }
     let all = stdout(&run(&["explain"]));
     assert!(
         all.contains("notices in a stream") && all.contains("lagged_out"),

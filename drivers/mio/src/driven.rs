@@ -121,8 +121,8 @@ impl<M: Run> Driven<M> {
         ours
     }
 
-    /// Does what is due, and hands out what is the application's: streams that have something to read, outcomes, reports. After `None`
-    /// the loop waits again, which may be for no time at all.
+    /// Does what is due, and hands out what is the application's: streams that have something to read, outcomes, reports, and questions
+    /// (`Action::Ask`), which it answers with `Client::answer`. After `None` the loop waits again, which may be for no time at all.
     pub fn turn(&mut self) -> Option<Action> {
         while self.left > 0 {
             self.left -= 1;

@@ -39,6 +39,42 @@ impl fmt::Display for Fault {
     }
 }
 
+/// All that is wrong in a file as one line: the first of it, and how much more there is.
+pub(crate) fn first(faults: &[Fault]) -> String {
+    let first = faults.first().map_or_else(String::new, Fault::to_string);
+    match faults.len() {
+        0 | 1 => first,
+        all => format!("{first}, and {} more", all - 1),
+    }
+}
+
+/// Reads a file's text with `read`, or tells everything that is wrong in it.
+pub(crate) fn parse<T>(
+    file: &Path,
+    text: &str,
+    read: impl FnOnce(&mut Section<'_>, &mut Place<'_>) -> T,
+) -> Result<T, Vec<Fault>> {
+    let mut place = Place::new(file, text);
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in errors {
+        let line = error.span().map_or(0, |span| place.line(span.start));
+        place.wrong_at(line, "", error.message());
+    }
+    if !place.faults.is_empty() {
+        return Err(place.faults);
+    }
+    let mut top = Section::new(String::new(), table.into_inner(), &mut place);
+    let found = read(&mut top, &mut place);
+    top.end(&mut place);
+    match place.faults.is_empty() {
+        true => Ok(found),
+        false => {
+            place.faults.sort_by_key(|fault| fault.line);
+            Err(place.faults)
+        }
+    }
+}
+
 /// What was found in `file`, as one object.
 pub(crate) fn json(file: &Path, faults: &[Fault]) -> String {
     let faults: Vec<_> = faults
@@ -161,6 +197,45 @@ impl<'t> Section<'t> {
                 None
             }
         }
+    }
+
+    /// The tables of a list. One that is missing is empty.
+    pub(crate) fn sections(&mut self, key: &'static str, place: &mut Place<'_>) -> Vec<Self> {
+        let name = self.key(key);
+        let values = match self.take(key) {
+            None => return Vec::new(),
+            Some(DeValue::Array(values)) => values,
+            Some(other) => {
+                place.wrong(&name, expected("a list of tables", &other));
+                return Vec::new();
+            }
+        };
+        let mut all = Vec::new();
+        for (n, value) in values.into_iter().enumerate() {
+            let name = format!("{name}[{n}]");
+            let line = place.line(value.span().start);
+            place.lines.insert(name.clone(), line);
+            match value.into_inner() {
+                DeValue::Table(table) => all.push(Self::new(name, table, place)),
+                other => place.wrong(&name, expected("a table", &other)),
+            }
+        }
+        all
+    }
+
+    /// What `read` makes of a text that must be there.
+    pub(crate) fn must<T>(
+        &mut self,
+        key: &'static str,
+        place: &mut Place<'_>,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        if !self.values.contains_key(key) {
+            self.known.push(key);
+            place.wrong(&self.key(key), "it is missing");
+            return None;
+        }
+        self.read(key, place, |value| read(text(value)?))
     }
 
     pub(crate) fn text(&mut self, key: &'static str, place: &mut Place<'_>) -> Option<String> {

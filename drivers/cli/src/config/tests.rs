@@ -95,6 +95,13 @@ fn bounds_are_kept_under_their_own_names() {
     for (n, (name, _)) in NODE_BOUNDS.iter().enumerate() {
         assert!(debug.contains(&format!("{name}: {n}")), "{name}: {debug}");
     }
+    for (n, (_, keep)) in SOURCE_BOUNDS.iter().enumerate() {
+        keep(&mut limits, n as u64);
+    }
+    let debug = format!("{:?}", limits.sources);
+    for (n, (name, _)) in SOURCE_BOUNDS.iter().enumerate() {
+        assert!(debug.contains(&format!("{name}: {n}")), "{name}: {debug}");
+    }
 }
 
 #[test]
@@ -146,6 +153,11 @@ fn settings_that_contradict_each_other_are_told_at_the_line_of_the_one_that_must
         "t.toml:3: node.stations: at most `limits.links` stations",
     ];
     assert_eq!(told, two);
+    let told = wrong("[node.limits.sources]\nwindow_ms = 1000\nheld_per_key = 0\n");
+    assert_eq!(
+        told,
+        ["t.toml:3: node.limits.sources.held_per_key: at least 1"]
+    );
     let told = wrong("[station]\nmax_frame = 600\n");
     assert_eq!(
         told,

@@ -1,4 +1,5 @@
-//! `tidings demo`: three stations, a publisher and three subscribers over real sockets, outages, and a ledger made from what was received.
+//! `tidings demo`: three stations, a publisher and three subscribers over real sockets, outages, a sealed group beside them, and a ledger made from what was
+//! received.
 //!
 //! Decides: the pace. Leaves to others: the network (the tokio driver), what goes wrong (`trouble`), the judgement (`ledger`), the looks
 //! (`screen`). Believes: the runtime's clock, for the pace. Bounded by: one data set, `--seconds`, and 10 s for the last outage and copies.
@@ -9,6 +10,7 @@ mod nap;
 mod scene;
 mod screen;
 mod trouble;
+mod vault;
 mod wire;
 
 use std::sync::Arc;
@@ -18,6 +20,7 @@ use serde_json::json;
 use tidings::{Outcome, Publish, RealmId, Refusal};
 use tidings_tokio::{Node, Pending};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::args::DemoArgs;
@@ -27,6 +30,7 @@ use data::Day;
 use ledger::Row;
 use scene::{Scene, broken};
 use screen::Screen;
+use vault::{Report, Vault};
 
 const REALM: &str = "demo";
 const TOPIC: &str = "demo/noaa/weather/seattle/day_v1";
@@ -55,6 +59,8 @@ pub(crate) async fn run(args: DemoArgs) -> Result<Exit, Failure> {
     told.keep(opened);
 
     let pace = Duration::from_secs(args.seconds);
+    let vault = Vault::open(&scene.station(), pace, trouble.told.clone()).await?;
+    let mut vault = tokio::spawn(vault.play(pace));
     let mut trouble = tokio::spawn(trouble.make(pace));
     let node = scene.publisher.clone();
     let mut publisher = Publisher {
@@ -70,16 +76,14 @@ pub(crate) async fn run(args: DemoArgs) -> Result<Exit, Failure> {
     played?;
     let published = publisher.published;
     // Nobody looks any more, or all of it is to be seen.
-    let mortal = if interrupted || told.failed.is_some() {
+    let (mortal, sealed) = if interrupted || told.failed.is_some() {
         trouble.abort();
-        None
+        vault.abort();
+        (None, None)
     } else {
-        loop {
-            tokio::select! {
-                made = &mut trouble => break Some(made.map_err(|error| broken(&error))??),
-                () = tokio::time::sleep(TICK) => told.look(&mut scene, published),
-            }
-        }
+        let mortal = told.until(&mut trouble, &mut scene, published).await?;
+        let sealed = told.until(&mut vault, &mut scene, published).await?;
+        (Some(mortal), Some(sealed))
     };
     let outcomes = publisher.settle().await;
     scene.settle(published).await;
@@ -104,6 +108,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<Exit, Failure> {
             outcomes.routed
         ));
     }
+    findings.extend(sealed.iter().flat_map(Report::findings));
     let balances = findings.is_empty() && rows.iter().all(Row::balances);
     if args.json {
         let ledger = json!({
@@ -113,6 +118,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<Exit, Failure> {
             "seconds": began.elapsed().as_secs_f64(),
             "sabotage": spoilt,
             "subscribers": rows.iter().map(Row::json).collect::<Vec<_>>(),
+            "sealed": sealed.as_ref().map(Report::json),
             "findings": findings,
             "silently_lost": rows.iter().map(|row| row.silently_lost).sum::<u64>(),
             "balances": balances,
@@ -127,7 +133,10 @@ pub(crate) async fn run(args: DemoArgs) -> Result<Exit, Failure> {
             human::span(began.elapsed()),
         );
         let next = next_steps(spoilt.as_deref());
-        let closed = told.screen.close(&rows, &answers, &findings, &next);
+        let sealed = sealed.as_ref().map_or_else(String::new, Report::lines);
+        let closed = told
+            .screen
+            .close(&rows, &sealed, &answers, &findings, &next);
         told.keep(closed);
     }
     match told.failed {
@@ -166,6 +175,21 @@ impl Told {
     fn keep(&mut self, written: std::io::Result<()>) {
         if let (Err(error), None) = (written, &self.failed) {
             self.failed = Some(error);
+        }
+    }
+
+    /// Shows it until a task is done.
+    async fn until<T>(
+        &mut self,
+        task: &mut JoinHandle<Result<T, Failure>>,
+        scene: &mut Scene,
+        published: usize,
+    ) -> Result<T, Failure> {
+        loop {
+            tokio::select! {
+                done = &mut *task => return done.map_err(|error| broken(&error))?,
+                () = tokio::time::sleep(TICK) => self.look(scene, published),
+            }
         }
     }
 

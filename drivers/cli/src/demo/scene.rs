@@ -24,7 +24,7 @@ use crate::exit::{Exit, Failure};
 use crate::{human, keyfile};
 
 /// How long a link, and the last copies, may take.
-const WITHIN: Duration = Duration::from_secs(5);
+pub(super) const WITHIN: Duration = Duration::from_secs(5);
 
 /// Everybody who takes part.
 pub(super) struct Scene {
@@ -107,6 +107,12 @@ impl Scene {
 
     pub(super) fn addresses(&self) -> &[String; 3] {
         &self.addresses
+    }
+
+    /// The address of station A, with its identity.
+    pub(super) fn station(&self) -> String {
+        let [a, _] = &self.stations;
+        a.address()
     }
 
     /// The line with which somebody else can listen in.

@@ -123,6 +123,7 @@ impl Screen {
     pub(crate) fn close(
         &mut self,
         rows: &[Row],
+        sealed: &str,
         answers: &str,
         findings: &[String],
         next: &str,
@@ -144,7 +145,7 @@ impl Screen {
                 count(row.silently_lost),
             );
         }
-        text += &format!("  {answers}\n");
+        text += &format!("  {answers}\n{sealed}");
         // The rest of the screen is short: the first findings tell enough.
         let lost: u64 = rows.iter().map(|row| row.silently_lost).sum();
         for finding in findings.iter().take(2) {
