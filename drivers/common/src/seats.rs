@@ -1,18 +1,20 @@
 //! A machine and its connections, for drivers that have a loop and not a task per link.
 //!
-//! Decides: whose turn it is, and what it is for. Leaves to others: waiting, connecting and accepting, which are the loop's; one
+//! Decides: whose turn it is, and what it is for; when a name that is looked up is asked for. Leaves to others: waiting, connecting and accepting, which are the loop's; one
 //! connection's reads and writes (`opening.rs`, `link.rs`). Believes: its [`Clock`]. Bounded by: as many links as the machine takes, and as
 //! many openings as are admitted; one action, one call for the time or one read and one write of a connection per step.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::Duration;
 
 use tidings::code::CloseReason;
 use tidings::{Action, Instant, LinkEvent, LinkId, Now, Ready, StationRef, soonest};
-use tidings_tls::TlsFaults;
+use tidings_tls::{TlsFault, TlsFaults};
 
 use crate::turns::Turns;
-use crate::{Clock, IoCounters, Link, Opening, Run, Socket, Wire, patience};
+use crate::{Clock, IoCounters, Link, Opening, Run, Socket, StationAddress, Wire, patience};
 
 /// A connection.
 #[derive(Debug)]
@@ -21,6 +23,9 @@ enum Seat<S> {
     /// With the station it goes to, and which of its addresses is to be tried after this one.
     Opening(Opening<S>, Option<(StationRef, usize)>),
 }
+
+/// Where a station is by now, or in a word why nobody knows.
+type Found = Result<Vec<SocketAddr>, &'static str>;
 
 /// A station that is to be connected to.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +45,8 @@ pub struct Dial {
 pub enum Did {
     /// Connect, then [`Seats::admit`]; or say that it came to nothing, with [`Seats::dial_failed`].
     Dial(Dial),
+    /// Its name was looked up: connect to these, and keep them for its next addresses.
+    Found(Dial, Vec<SocketAddr>),
     /// Something for the application.
     Hand(Action),
     /// There is nothing to do before the next event.
@@ -59,6 +66,8 @@ pub struct Seats<M, S> {
     next: usize,
     seats: BTreeMap<usize, Seat<S>>,
     links: BTreeMap<LinkId, usize>,
+    /// Names that are being looked up, for which dial, and where the answer comes.
+    names: BTreeMap<usize, (Dial, Receiver<Found>)>,
     turns: Turns,
     /// What the sockets did so far.
     pub io: IoCounters,
@@ -81,6 +90,7 @@ impl<M: Run, S: Socket> Seats<M, S> {
             next: first,
             seats: BTreeMap::new(),
             links: BTreeMap::new(),
+            names: BTreeMap::new(),
             turns: Turns::default(),
             io: IoCounters::default(),
             tls_faults: TlsFaults::default(),
@@ -186,6 +196,37 @@ impl<M: Run, S: Socket> Seats<M, S> {
         self.seats.insert(number, Seat::Opening(opening, dialled));
     }
 
+    /// Looks up where a station is before it is connected to; [`Did::Found`] follows, unless nobody knows.
+    pub fn look_up(&mut self, dial: Dial, target: &StationAddress) {
+        let (tell, told) = channel();
+        // Whoever asked may be gone by then.
+        target.look_up(move |found| tell.send(found).unwrap_or_default());
+        let number = self.number();
+        self.names.insert(number, (dial, told));
+    }
+
+    /// A name may have been looked up.
+    fn looked_up(&mut self, number: usize, (mut dial, told): (Dial, Receiver<Found>)) -> Did {
+        let found = match told.try_recv() {
+            Err(TryRecvError::Empty) => {
+                // It has no socket, so nothing wakes the loop for it.
+                let at = self.now().mono.saturating_add(patience::LOOK_UP);
+                self.turns.arm(number, Some(at));
+                self.names.insert(number, (dial, told));
+                return Did::Something;
+            }
+            found => found.unwrap_or_else(|_| Err(TlsFault::Io.text())),
+        };
+        match found {
+            Ok(sockets) => Did::Found(dial, sockets),
+            Err(failure) => {
+                dial.failure = failure;
+                self.dial_failed(dial);
+                Did::Something
+            }
+        }
+    }
+
     /// A dial came to nothing.
     pub fn dial_failed(&mut self, dial: Dial) {
         self.called = true;
@@ -198,6 +239,7 @@ impl<M: Run, S: Socket> Seats<M, S> {
         if std::mem::replace(&mut self.closing, true) {
             return;
         }
+        self.names.clear();
         self.with(M::close);
         let now = self.clock.now();
         let numbers: Vec<usize> = self.seats.keys().copied().collect();
@@ -212,6 +254,7 @@ impl<M: Run, S: Socket> Seats<M, S> {
     /// Drops every socket as it is.
     pub fn kill(&mut self) {
         (self.closing, self.called) = (true, true);
+        self.names.clear();
         while let Some(number) = self.seats.keys().next().copied() {
             drop(self.remove(number));
         }
@@ -259,6 +302,9 @@ impl<M: Run, S: Socket> Seats<M, S> {
         let Some(number) = self.turns.pop(now.mono) else {
             return Did::Nothing;
         };
+        if let Some(name) = self.names.remove(&number) {
+            return self.looked_up(number, name);
+        }
         match self.seats.get_mut(&number) {
             Some(Seat::Link(..)) => self.turn(number, now),
             Some(Seat::Opening(..)) => return self.open(number, now),

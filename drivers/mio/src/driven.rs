@@ -5,10 +5,7 @@
 //! the station's doors take; 64 steps per turn, a step being one read and one write of a link, one call for the time, or 16 connections
 //! accepted.
 
-use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::Duration;
 
 use mio::event::{Event, Source};
@@ -28,9 +25,6 @@ pub(crate) const STEPS: usize = 64;
 /// Connections accepted in one step.
 const ACCEPTS: usize = 16;
 
-/// Where a station is by now, or in a word why nobody knows.
-type Found = Result<Vec<SocketAddr>, &'static str>;
-
 /// A `Client` or a `Station` with its sockets, without a thread: whoever owns the `mio::Poll` calls it.
 ///
 /// A turn of that loop: wait for [`Self::timeout`] at most, hand every event to [`Self::handle_event`], then take what there is from
@@ -40,8 +34,6 @@ pub struct Driven<M> {
     pub(crate) seats: Seats<M, Edged>,
     registry: Registry,
     targets: Vec<StationAddress>,
-    /// Names that are being looked up, by token: where the answer comes, and for which dial.
-    names: BTreeMap<usize, (Receiver<Found>, Dial)>,
     tls: Option<Tls>,
     /// Until it is closed, with its token and who may come in there.
     listener: Option<(usize, TcpListener)>,
@@ -64,7 +56,6 @@ impl<M: Run> Driven<M> {
             seats: Seats::new(machine, clock, first),
             registry: registry.map_err(|error| StartError::Io { kind: error.kind() })?,
             targets,
-            names: BTreeMap::new(),
             tls,
             listener: None,
             doors: None,
@@ -138,18 +129,17 @@ impl<M: Run> Driven<M> {
 
     /// Says goodbye on every link, listens and dials no more. The loop goes on until [`Self::is_closed`], a second at most.
     pub fn close(&mut self) {
-        self.stop();
+        self.stop_listening();
         self.seats.close();
     }
 
     /// Drops every socket as it is.
     pub(crate) fn kill(&mut self) {
-        self.stop();
+        self.stop_listening();
         self.seats.kill();
     }
 
-    fn stop(&mut self) {
-        self.names.clear();
+    fn stop_listening(&mut self) {
         if let Some((token, _)) = self.listener.take() {
             self.seats.forget(token);
         }
@@ -178,51 +168,24 @@ impl<M: Run> Driven<M> {
     pub(crate) fn step(&mut self) -> Did {
         match self.seats.step() {
             Did::Dial(dial) => self.dial(dial),
-            Did::Turn(token) if self.names.contains_key(&token) => self.found(token),
+            Did::Found(dial, sockets) => {
+                if let Some(target) = self.targets.get_mut(usize::from(dial.station.0)) {
+                    target.sockets = sockets;
+                }
+                self.connect(dial);
+            }
             Did::Turn(token) => self.accept(token),
             other => return other,
         }
         Did::Something
     }
 
-    /// Finds out where a station is by now, where it is known by name, and connects to it.
+    /// Connects to a station, once it is known where that is.
     fn dial(&mut self, dial: Dial) {
-        let target = self.targets.get(usize::from(dial.station.0));
-        match target.filter(|target| dial.next == 0 && target.is_named()) {
-            Some(target) => {
-                let (tell, told) = channel();
-                target.look_up(move |found| tell.send(found).unwrap_or_default());
-                self.names.insert(self.seats.number(), (told, dial));
-            }
-            None => self.connect(dial),
+        match self.targets.get(usize::from(dial.station.0)) {
+            Some(target) if dial.next == 0 && target.is_named() => self.seats.look_up(dial, target),
+            _ => self.connect(dial),
         }
-    }
-
-    /// A name may have been looked up.
-    fn found(&mut self, token: usize) {
-        let Some((told, mut dial)) = self.names.remove(&token) else {
-            return;
-        };
-        let found = match told.try_recv() {
-            Err(TryRecvError::Empty) => {
-                // It has no socket, so nothing wakes the loop for it.
-                let at = self.seats.now().mono.saturating_add(patience::LOOK_UP);
-                self.seats.arm(token, at);
-                self.names.insert(token, (told, dial));
-                return;
-            }
-            found => found.unwrap_or_else(|_| Err(TlsFault::Io.text())),
-        };
-        let target = self.targets.get_mut(usize::from(dial.station.0));
-        match (found, target) {
-            (Ok(sockets), Some(target)) => target.sockets = sockets,
-            (Err(failure), _) => {
-                dial.failure = failure;
-                return self.seats.dial_failed(dial);
-            }
-            _ => {}
-        }
-        self.connect(dial);
     }
 
     /// Connects to the next address of a station, or says that it came to nothing.

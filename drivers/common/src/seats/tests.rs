@@ -138,3 +138,42 @@ fn the_turn_of_what_is_no_connection_is_the_loops() {
     relay.forget(number);
     assert!(!turn(&mut relay));
 }
+
+#[test]
+fn a_name_is_looked_up_beside_the_loop_and_nobody_connects_after_the_end() {
+    let mut node = node();
+    let first = dial(&mut node);
+    let named = StationAddress::parse("tcp://localhost:7400").unwrap();
+    node.look_up(first, &named);
+    let found = |node: &mut Node| {
+        (0..2000).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            match node.step() {
+                Did::Found(dial, sockets) => Some((dial, sockets)),
+                _ => None,
+            }
+        })
+    };
+    let (again, sockets) = found(&mut node).expect("this host has its name");
+    assert_eq!((again.station, again.next), (first.station, 0));
+    assert!(sockets.iter().all(|socket| socket.ip().is_loopback()));
+    // Nobody is called so, which is told like any other dial that came to nothing.
+    let nowhere = StationAddress::parse("tcp://nowhere.invalid:7400").unwrap();
+    node.look_up(again, &nowhere);
+    let told = |node: &Node| node.machine().status().links[0].dial_failure;
+    for _ in 0..20_000 {
+        if told(&node) == Some("unknown_host") {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(!matches!(node.step(), Did::Found(..)));
+    }
+    assert_eq!(told(&node), Some("unknown_host"));
+    node.look_up(again, &named);
+    node.close();
+    std::thread::sleep(Duration::from_millis(50));
+    for _ in 0..100 {
+        assert!(!matches!(node.step(), Did::Found(..)));
+    }
+    assert!(node.is_closed());
+}
