@@ -140,8 +140,8 @@ impl<S: Socket> Wire<S> {
             let Some(session) = &self.session else {
                 return Ok(Some(Binding::Local));
             };
-            if let Some(channel) = session.channel() {
-                return Ok(Some(channel.binding));
+            if let Some(binding) = session.channel() {
+                return Ok(Some(binding));
             }
             match self.read(early) {
                 Ok(came) => match came.fault {

@@ -7,6 +7,7 @@
 //! A driver implements [`Driver`] in a test and writes `tidings_suite::suite!(ItsDriver);`: each
 //! case becomes a test of its own.
 
+mod anything;
 mod cases;
 mod kit;
 mod peer;
@@ -14,6 +15,7 @@ mod wire;
 
 /// What tests of drivers are made of, their own as well.
 pub mod help {
+    pub use crate::anything::Anything;
     pub use crate::kit::{PATIENCE, id, key, number, numbered, open, realm, until};
 }
 

@@ -45,8 +45,8 @@ impl Wire {
         loop {
             wire.flush();
             let session = wire.session.as_ref().expect("it is secure");
-            if let Some(channel) = session.channel() {
-                return (wire, channel.binding);
+            if let Some(binding) = session.channel() {
+                return (wire, binding);
             }
             assert!(!wire.ended, "an honest handshake");
             wire.read();

@@ -26,7 +26,7 @@ mod verifier;
 pub use config::{ConfigFault, Tls};
 pub use fault::{TlsFault, TlsFaults};
 pub use key::NodeKey;
-pub use session::{Channel, Session, Taken};
+pub use session::{Session, Taken};
 
 /// The application protocol both sides must agree on (WIRE.md section 8): tidings, wire version 1.
 pub const ALPN: &[u8] = b"tidings/1";

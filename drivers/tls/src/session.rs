@@ -21,16 +21,6 @@ use crate::{ALPN, TlsFault, key};
 /// Slices sealed at a time.
 const SLICES: usize = 128;
 
-/// What a finished handshake of TLS established.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Channel {
-    /// Whose key the other side holds.
-    pub peer: NodeId,
-    /// What the link above is bound to.
-    pub binding: Binding,
-}
-
 /// What a transport took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -48,7 +38,7 @@ pub struct Taken {
 pub struct Session {
     connection: Connection,
     id: NodeId,
-    channel: Option<Channel>,
+    channel: Option<Binding>,
     /// Bytes of the link that are sealed and not yet reported as written.
     sealed: usize,
     /// The other side will send nothing more.
@@ -68,7 +58,7 @@ impl Session {
 
     /// The channel, once this side's part of the handshake is done. A dialler has it before the
     /// station has judged its key.
-    pub fn channel(&self) -> Option<Channel> {
+    pub fn channel(&self) -> Option<Binding> {
         self.channel
     }
 
@@ -113,7 +103,7 @@ impl Session {
         }
     }
 
-    fn establish(&self) -> Result<Channel, TlsFault> {
+    fn establish(&self) -> Result<Binding, TlsFault> {
         if self.connection.alpn_protocol() != Some(ALPN) {
             return Err(TlsFault::WrongAlpn);
         }
@@ -131,8 +121,7 @@ impl Session {
             Some(&context),
         );
         let exporter = exported.map_err(|error| TlsFault::of(&error))?;
-        let binding = Binding::Proved { exporter, peer };
-        Ok(Channel { peer, binding })
+        Ok(Binding::Proved { exporter, peer })
     }
 
     /// Whether bytes wait for the socket.

@@ -101,7 +101,10 @@ pub fn a_station_out_of_file_descriptors_goes_on_accepting_later<D: Driver>(driv
         let output = command.output().expect("a shell");
         let said = String::from_utf8_lossy(&output.stdout);
         // A name that fits nothing would run nothing, and succeed.
-        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        assert!(
+            output.status.success() && said.contains("1 passed"),
+            "{said}"
+        );
         return;
     }
     let kit = Kit::new(driver);
