@@ -45,6 +45,18 @@ def frame():
         yield stream("open", bodies, bytes([7]))
 
 
+def keyring():
+    # Answers are of one prefix, which the target knows.
+    for entry in entries("keys"):
+        if entry["kind"] == "answer":
+            yield b"\0" + bytes.fromhex(entry["cbor"])
+    # Joined, given its keys, asked for another, opened, sealed; then time.
+    given, want, opens, seals, tick = b"\x03\x00\x01\x00", b"\x10\x05\x01\x00", b"\x01\x00\x01\x00", b"\x02\x00\x01\x00", b"\x07\x00\x90\x00"
+    yield b"\x01" + given + opens + seals + want + tick * 3 + seals + given + opens
+    yield b"\x01" + given + want + b"\x04\x05\x01\x00" + b"\x01\x05\x01\x00" + b"\x07\x00\x01\x7f" + opens
+    yield b"\x01" + b"\x85\x03\x01\x00" * 4 + b"\x06\x00\x01\x00" + given + tick * 8 + opens
+
+
 def positions():
     for entry in entries("positions"):
         yield bytes.fromhex(entry["hex"])
@@ -174,7 +186,7 @@ def seal():
 
 def main():
     into = pathlib.Path(sys.argv[1])
-    for target in (cbor, client, frame, order, positions, publication, seal, sources, station, topic):
+    for target in (cbor, client, frame, keyring, order, positions, publication, seal, sources, station, topic):
         name = target.__name__
         folder = into / name
         folder.mkdir(parents=True, exist_ok=True)

@@ -52,6 +52,12 @@ fn a_notice_without_a_cause_is_seen() {
 }
 
 #[test]
+fn a_sealed_fact_that_is_told_twice_or_not_at_all_is_seen() {
+    caught(Sabotage::UnopenedTwice, &["unopened"]);
+    caught(Sabotage::SwallowUnopened, &["ledger"]);
+}
+
+#[test]
 fn a_window_that_begins_late_leaves_a_loss_outside() {
     caught(Sabotage::NarrowWindow, &["ledger"]);
     caught(Sabotage::NarrowWindow, &["windows"]);

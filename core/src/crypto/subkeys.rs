@@ -115,9 +115,21 @@ impl<S: AsRef<[SubkeySlot]> + AsMut<[SubkeySlot]>> SubkeyCache<S> {
     }
 
     /// The subkey of `publisher` in the period of this key; derived when it is not kept.
+    #[inline]
     pub fn subkey(&mut self, period: &PeriodKey, publisher: &NodeId) -> &Subkey {
         let [first, second] = publisher.prefix();
         let key = [u64::from_le_bytes(*period.id()), first, second];
+        // One publisher's facts come one after the other.
+        let newest = usize::from(self.newest);
+        let same = self.slots.as_ref().get(newest);
+        if same.is_some_and(|slot| slot.key == key) {
+            return &self.slots.as_ref()[newest].subkey;
+        }
+        self.other_subkey(key, period, publisher)
+    }
+
+    #[inline(never)]
+    fn other_subkey(&mut self, key: Key, period: &PeriodKey, publisher: &NodeId) -> &Subkey {
         let at = match self.find(&key) {
             Some(at) => at,
             None => {

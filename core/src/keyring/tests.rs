@@ -38,7 +38,7 @@ fn who(n: u8) -> NodeId {
 fn period(n: u64) -> KeyPeriod {
     let from = START + n * R;
     let until = WallMs::new(from + R);
-    KeyPeriod::new(id(n), [n as u8; 32], WallMs::new(from), until)
+    KeyPeriod::new(id(n), [n as u8 + 1; 32], WallMs::new(from), until)
 }
 
 fn asks(keyring: &mut Small) -> Vec<Which> {

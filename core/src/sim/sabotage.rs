@@ -50,6 +50,10 @@ pub enum Sabotage {
     EagerCommit,
     /// The last epoch is not there in the next run.
     ForgetEpoch,
+    /// A fact that could not be opened is told twice.
+    UnopenedTwice,
+    /// One is not told.
+    SwallowUnopened,
 }
 
 impl Sabotage {
@@ -73,6 +77,8 @@ impl Sabotage {
         Self::StaleCommit,
         Self::EagerCommit,
         Self::ForgetEpoch,
+        Self::UnopenedTwice,
+        Self::SwallowUnopened,
     ];
 }
 
@@ -153,6 +159,14 @@ impl Saboteur {
     }
 
     fn notice(&mut self, told: Notice) -> [Option<Item>; 2] {
+        if matches!(told, Notice::Unopened { .. }) {
+            if self.strikes(Sabotage::UnopenedTwice) {
+                return [Some(notice(told.clone())), Some(notice(told))];
+            }
+            if self.is(Sabotage::SwallowUnopened) {
+                return [None, None];
+            }
+        }
         let changed = match told {
             Notice::Gap {
                 from,
