@@ -38,6 +38,7 @@ pub(crate) struct Audit {
     gaps: u64,
     lagged: u64,
     dropped: u64,
+    unopened: u64,
     conflicts: u64,
     interruptions: u64,
 }
@@ -102,7 +103,7 @@ impl Audit {
             // It has its number, and was not read.
             Notice::Unopened { of, seq, .. } => {
                 self.number(of.publisher, of.epoch, &of.topic, *seq, false);
-                self.dropped = self.dropped.saturating_add(1);
+                self.unopened += 1;
             }
             Notice::Gap { .. } => self.gaps += 1,
             Notice::Interrupted { .. } => self.interruptions += 1,
@@ -129,17 +130,23 @@ impl Audit {
     }
 
     /// Numbers that neither came nor stand in a notice, in the modes where every number must do one of the two.
-    fn silently_lost(&self) -> u64 {
+    fn silently_lost(&self, clear_refused: u64) -> u64 {
         let holes: u64 = self.lanes.values().map(|lane| lane.holes).sum();
         holes.saturating_sub(
             self.dropped
                 .saturating_add(self.conflicts)
-                .saturating_add(self.lagged),
+                .saturating_add(self.lagged)
+                .saturating_add(clear_refused),
         )
     }
 
-    /// The ledger for people, and whether anything is missing.
-    pub(crate) fn close(&self, mode: Mode, status: Option<&SubscriptionStatus>) -> (String, bool) {
+    /// The ledger for people, and whether anything is missing. `clear_refused`: what this node refused because it was in the clear.
+    pub(crate) fn close(
+        &self,
+        mode: Mode,
+        status: Option<&SubscriptionStatus>,
+        clear_refused: u64,
+    ) -> (String, bool) {
         let mut text = format!("delivered {}", count(self.delivered));
         let missing = self
             .lanes
@@ -154,11 +161,13 @@ impl Audit {
                 "refused by source",
                 status.map_or(0, |status| status.source_refused),
             ),
+            ("refused in the clear", clear_refused),
             ("interruptions", self.interruptions),
             ("missing", missing),
             ("gaps", self.gaps),
             ("lagged", self.lagged),
             ("dropped", self.dropped),
+            ("unopened", self.unopened),
             ("conflicts", self.conflicts),
             ("not watched", self.unwatched),
         ];
@@ -167,10 +176,11 @@ impl Audit {
                 write!(text, ", {name} {}", count(number)).unwrap_or_default();
             }
         }
-        let mut bad = missing + self.gaps + self.lagged + self.dropped + self.conflicts > 0;
+        let told = self.gaps + self.lagged + self.dropped + self.unopened + self.conflicts;
+        let mut bad = missing + told > 0;
         match mode {
             Mode::Ordered => {
-                let (silent, wrong) = (self.silently_lost(), self.out_of_order);
+                let (silent, wrong) = (self.silently_lost(clear_refused), self.out_of_order);
                 bad |= silent + wrong > 0;
                 if wrong > 0 {
                     write!(text, ", out of order {}", count(wrong)).unwrap_or_default();
@@ -179,8 +189,8 @@ impl Audit {
             }
             // What is not reported yet when the run ends may still come.
             Mode::AsArrives => {
-                write!(text, ", still awaited: {}", count(self.silently_lost()))
-                    .unwrap_or_default();
+                let awaited = count(self.silently_lost(clear_refused));
+                write!(text, ", still awaited: {awaited}").unwrap_or_default();
             }
             _ => {}
         }

@@ -44,14 +44,14 @@ pub(crate) fn run(command: &GroupCommand) -> Result<Exit, Failure> {
     let (policy, secret) = (policy.text(), keyfile::hex(&*secret));
     let text = zeroize::Zeroizing::new(format!(
         "# A secret of tidings: whoever has it reads all that is published in this group, and can publish as if in it. Every member has the same file.\n\
-        [[group]]\nrealm = {name}\nprefix = {prefix}\npolicy = \"{policy}\"\nrotation = \"{}ms\"\nsecret = \"{}\"\n",
-        millis(rotation),
+        [[group]]\nrealm = {name}\nprefix = {prefix}\npolicy = \"{policy}\"\nrotation = \"{}\"\nsecret = \"{}\"\n",
+        written(rotation),
         secret.as_str(),
     ));
     keyfile::write_new(file, "keys", &text)?;
     print(&format!(
         "keys of {prefix}, changing every {}: give {} to every member, and to nobody else\n",
-        human::span(rotation),
+        written(rotation),
         file.display()
     ))
 }
@@ -162,6 +162,15 @@ fn first_segment(prefix: &str) -> &str {
 
 fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A span as it is read again.
+fn written(span: Duration) -> String {
+    match millis(span) {
+        ms if ms % 60_000 == 0 => format!("{}m", ms / 60_000),
+        ms if ms % 1000 == 0 => format!("{}s", ms / 1000),
+        ms => format!("{ms}ms"),
+    }
 }
 
 /// A text as TOML writes it.

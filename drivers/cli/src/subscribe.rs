@@ -72,7 +72,7 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
     tokio::select! {
         connected = node::connected(&node, &args.node) => connected?,
         () = told.wait() => {
-            say(Audit::default().close(mode, None).0);
+            say(Audit::default().close(mode, None, 0).0);
             return Ok(Exit::NoStation);
         }
     }
@@ -100,7 +100,11 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
     let written = out
         .finish(then, interrupted.then_some(Duration::from_secs(1)))
         .await;
-    let (ledger, bad) = reader.audit.close(mode, subscription.status().as_ref());
+    let counters = node.status().counters;
+    let clear = counters.iter().find(|(name, _)| *name == "clear_refused");
+    let clear = clear.map_or(0, |(_, count)| *count);
+    let status = subscription.status();
+    let (ledger, bad) = reader.audit.close(mode, status.as_ref(), clear);
     node.close().await;
     match written {
         Err(Fault::Output(error)) => return output_failed(&error),

@@ -177,6 +177,8 @@ fn facts_in_the_clear_are_refused_where_seals_are_required_and_other_keys_do_not
     member.process.signal("-TERM");
     let (_, said) = member.end(LONG);
     assert!(said.contains("unknown_period"), "{said}");
+    let told = ", refused in the clear 1, missing 0, gaps 0, lagged 0, unopened 1, ";
+    assert!(said.contains(told), "{said}");
     assert_eq!(lines(&heard), ["sealed"]);
 }
 

@@ -14,6 +14,22 @@ use tidings::{Answer, KeyPeriods, KeyQuestion, NodeId, Question, RealmId, Source
 /// Answers a node's questions. Each call returns at once: what takes long moves its [`Reply`] to a thread or a task, and answers from there.
 ///
 /// A method that is not written answers that nothing could be found out.
+///
+/// ```
+/// use tidings::code::UnopenedReason;
+/// use tidings::{KeyPeriods, KeyQuestion};
+/// use tidings_common::{Answers, Reply, Table};
+///
+/// /// Asks a table that is slow, such as one behind a network.
+/// struct Slow(Table);
+///
+/// impl Answers for Slow {
+///     fn keys(&mut self, question: KeyQuestion, reply: Reply<Result<KeyPeriods, UnopenedReason>>) {
+///         let mut table = self.0.clone();
+///         std::thread::spawn(move || table.keys(question, reply));
+///     }
+/// }
+/// ```
 pub trait Answers: Send {
     /// What are the keys of this group? To be answered within `keyring::PULL_PATIENCE`.
     fn keys(&mut self, question: KeyQuestion, reply: Reply<Result<KeyPeriods, UnopenedReason>>) {

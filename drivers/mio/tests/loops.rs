@@ -9,8 +9,9 @@ use common::{
     dialling, fact, key, node, number, numbered, open, settings, station, subscribe, until,
 };
 use mio::{Events, Poll, Token};
-use tidings::{Action, Item, Misuse, Notice, Outcome, Ready, Refusal};
-use tidings_mio::{Driven, Node, NodeSettings, StartError, WaitError};
+use tidings::code::SealPolicy;
+use tidings::{Action, Answer, Group, Item, Misuse, Notice, Outcome, Question, Ready, Refusal};
+use tidings_mio::{Driven, Node, NodeSettings, SharedKeys, StartError, Table, WaitError};
 
 #[test]
 fn a_station_and_a_node_share_one_loop_and_one_thread() {
@@ -200,6 +201,42 @@ fn the_last_handle_dropped_says_goodbye_and_a_closed_node_answers() {
         node_two.connected(1, common::PATIENCE),
         Err(WaitError::Ended)
     );
+}
+
+#[test]
+fn in_a_loop_of_the_applications_own_questions_are_handed_out_to_be_answered_there() {
+    let station = station();
+    let realm = tidings_suite::help::realm();
+    let keys = SharedKeys::new(realm, "loops/acme", SealPolicy::Required, 60_000, &[5; 32]);
+    let table = Table::new().group(keys.unwrap());
+    let poll = Poll::new().unwrap();
+    let settings = dialling(2, &station.address());
+    let (mut node, _) = Driven::node(settings, poll.registry(), Token(1)).unwrap();
+    let group = Group::new(realm, "loops/acme");
+    let group = node.with(|client, now| client.join_group(now, group).unwrap());
+    let mut ready = None;
+    while let Some(action) = node.turn() {
+        match action {
+            Action::Ask {
+                ask,
+                question: Question::KeyPeriods(question),
+                ..
+            } => node.with(|client, now| {
+                let answer = Answer::KeyPeriods(table.key_periods(&question, now.wall));
+                client.answer(now, ask, answer).unwrap();
+            }),
+            Action::Keys {
+                group: of,
+                ready: now,
+            } if of == group => ready = Some(now),
+            _ => {}
+        }
+    }
+    assert_eq!(ready, Some(Ok(SealPolicy::Required)));
+    // No station is there yet, but the key is.
+    let sealed = numbered("loops/acme/one", 1).group(group);
+    let refused = node.with(|client, now| client.publish(now, sealed).unwrap_err());
+    assert_eq!(refused.reason, Refusal::NoStation);
 }
 
 #[test]

@@ -136,7 +136,7 @@ pub(crate) fn subscribe(filter: &str, stations: &[String]) {
         };
         writeln!(out, "{line}").expect("written");
     }
-    let (ledger, _) = audit.close(Mode::Ordered, facts.status().as_ref());
+    let (ledger, _) = audit.close(Mode::Ordered, facts.status().as_ref(), 0);
     eprintln!("{ledger}");
     node.close();
 }
