@@ -1,6 +1,6 @@
 //! Six parties in network namespaces, everything over TLS, and one trouble of real networks after the other while publishers publish.
 //!
-//! A station, a publisher and a subscriber of either driver, each with an address of its own. Each trouble of a subscriber is seen to bite, and the
+//! A station, a publisher and a subscriber of either driver, each with an address of its own. Each trouble is seen to bite, and the
 //! next one begins when everybody is carried by both stations again and up to date. At the end each subscriber's ledger balances.
 //!
 //! It needs Linux, root and iproute2. Where it cannot run it says why in one line; with `TIDINGS_NAMESPACES=required` that is a failure
@@ -112,6 +112,12 @@ impl Scene<'_> {
         });
     }
 
+    /// A node has given all but so many of its connections up: the trouble bites.
+    fn cut(&self, node: &str, left: usize) {
+        let what = format!("{node} gives its links up");
+        self.until(&what, || self.net.connections(node) <= left);
+    }
+
     /// Everybody is carried by both stations and has heard what was published until now.
     fn settle(&self) {
         let fed = self.writers.each_ref().map(Writer::fed);
@@ -155,6 +161,9 @@ fn every_trouble_of_a_network_is_on_the_ledger(net: &Net) {
         began,
     };
     scene.settle();
+    for node in PARTIES.iter().filter(|party| party.starts_with('n')) {
+        assert_eq!(scene.net.connections(node), 2, "{node} has two links");
+    }
     cables(&scene);
     loss_and_delay(&scene);
     another_address(&scene);
@@ -196,6 +205,9 @@ fn cables(scene: &Scene<'_>) {
         }
         std::thread::sleep(OUTAGE);
         scene.fall(readers, carriers);
+        for node in parties.iter().filter(|party| party.starts_with('n')) {
+            scene.cut(node, 0);
+        }
         for party in parties {
             scene.net.cable(party, true);
         }
@@ -239,6 +251,8 @@ fn half_open(scene: &Scene<'_>) {
     scene.net.blackhole("s1", &writer, true);
     std::thread::sleep(OUTAGE);
     scene.fall(&[0], 1);
+    scene.cut("n2", 1);
+    scene.cut("n1", 1);
     scene.net.blackhole("s1", &reader, false);
     scene.net.blackhole("s1", &writer, false);
     scene.settle();

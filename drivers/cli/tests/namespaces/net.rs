@@ -100,6 +100,13 @@ impl Net {
         command
     }
 
+    /// Connections a party holds for good, as its kernel sees it: one that was given up and waits for its end is none.
+    pub(crate) fn connections(&self, name: &str) -> usize {
+        let at = space(name);
+        let words = ["netns", "exec", &at, "ss", "-Htn", "state", "established"];
+        run("ip", &words).unwrap().lines().count()
+    }
+
     /// Pulls a party's cable out of the bridge, or puts it back.
     pub(crate) fn cable(&self, name: &str, plugged: bool) {
         let state = if plugged { "up" } else { "down" };
