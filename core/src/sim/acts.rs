@@ -462,6 +462,7 @@ impl World {
         self.trace
             .line(now, Name::World, format_args!("the calm begins"));
         self.net.secrets.calm = true;
+        self.net.lookups.calm = true;
         for node in 0..self.nodes.len() {
             let plan = self.nodes[node].plan;
             for station in self.plan.nodes[plan].stations.clone() {

@@ -100,6 +100,7 @@ impl World {
         self.tally
             .fault(super::Fault::QuotaMet, self.truth.quota_met());
         self.tally_secrets();
+        self.tally_lookups();
         if !broken.is_empty() {
             // It was stopped: nothing else can be said of it.
             return broken;

@@ -143,6 +143,7 @@ impl World {
                     return self.wrong("once", "a payload nobody made".into());
                 };
                 self.opened_in_time(now, index, number, &fact);
+                self.admitted_in_time(now, index, number);
                 Told::Fact {
                     number,
                     late: fact.late(),
@@ -205,7 +206,8 @@ impl World {
         if self.net.hosts[host].clock.is_asleep() {
             return;
         }
-        let sources = self.keys.sources(wanted.sources);
+        let sources = self.sources_of(slot, &wanted);
+        let looked_up = self.net.lookups.source(slot, &wanted);
         let filter = self.plan.topics.filter(wanted.filter);
         let request = Subscribe::new(Keys::realm(), filter, sources)
             .mode(wanted.mode)
@@ -251,6 +253,7 @@ impl World {
             was_stalled: false,
             told: Vec::new(),
             superseded: 0,
+            looked_up,
             unread: false,
             last: None,
             after,

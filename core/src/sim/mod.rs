@@ -19,6 +19,7 @@ mod hold;
 mod keep;
 mod keys;
 mod listen;
+mod lookups;
 mod more;
 mod net;
 mod plan;
@@ -112,6 +113,10 @@ pub fn drawn(seed: u64) -> u64 {
     let secrets = secrets::Secrets::draw(&plan);
     if secrets.on {
         hash.bytes(alloc::format!("{secrets:?}").as_bytes());
+    }
+    let lookups = lookups::Lookups::draw(&plan);
+    if lookups.on {
+        hash.bytes(alloc::format!("{lookups:?}").as_bytes());
     }
     hash.value() as u64
 }

@@ -16,6 +16,7 @@ use super::cable::{CLIENT, Cable, STATION, Way};
 use super::clock::Clock;
 pub use super::clock::START;
 use super::hash::Hash;
+use super::lookups::Lookups;
 use super::plan::Topics;
 use super::sabotage::Saboteur;
 use super::said::Moment;
@@ -25,8 +26,8 @@ use crate::code::CloseReason;
 use crate::crypto::Profile;
 use crate::pump::Machine;
 use crate::{
-    Action, Client, ClientConfig, Duration, Entropy, Instant, Item, LinkError, Now, Outcome,
-    Question, Ready, Seed, Station, StationConfig, SubscriptionId, Ticket, Turn, soonest,
+    Action, Client, ClientConfig, Duration, Entropy, Instant, Item, LinkError, Now, Outcome, Ready,
+    Seed, Station, StationConfig, SubscriptionId, Ticket, Turn, soonest,
 };
 pub(super) use host::{Host, Kind};
 
@@ -120,6 +121,7 @@ pub struct Net {
     pub(super) stuck: Option<(usize, &'static str)>,
     pub(super) saboteur: Saboteur,
     pub(super) secrets: Secrets,
+    pub(super) lookups: Lookups,
     /// Whoever watches: what its topics are called, in which profile publications are read.
     watch: Option<(Topics, Profile)>,
     pub(super) seen: Vec<Seen>,
@@ -154,6 +156,7 @@ impl Net {
             stuck: None,
             saboteur: Saboteur::default(),
             secrets: Secrets::default(),
+            lookups: Lookups::default(),
             watch: None,
             seen: Vec::new(),
             spare: Vec::new(),
@@ -367,6 +370,7 @@ impl Net {
         host.asks.clear();
         host.clock.wake(self.now);
         self.secrets.forget(index);
+        self.lookups.forget(index);
         let host = &mut self.hosts[index];
         for cable in core::mem::take(&mut host.cables) {
             let side = usize::from(self.cables[cable].hosts[STATION] == index);
@@ -543,20 +547,7 @@ impl Net {
 
     fn act(&mut self, index: usize, action: Action) {
         match action {
-            Action::Ask {
-                ask,
-                question: Question::Verify(job),
-                ..
-            } => self.ask(index, ask, job),
-            Action::Ask {
-                ask,
-                question: Question::KeyPeriods(question),
-                ..
-            } => self.ask_keys(index, ask, question.which),
-            Action::Ask {
-                question: Question::Source { .. },
-                ..
-            } => {}
+            Action::Ask { ask, question, .. } => self.asked(index, ask, question),
             Action::Close { link, reason } => {
                 if let Some((cable, side)) = self.cable_of(index, link) {
                     self.close(cable, side, reason);

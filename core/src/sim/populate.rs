@@ -123,6 +123,7 @@ impl World {
             order_max_buffer: plan.order_max_buffer,
             counters: 16,
             publishers: 16,
+            sources: self.net.lookups.limits,
             ..ClientLimits::default()
         }
     }

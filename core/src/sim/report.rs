@@ -130,12 +130,8 @@ impl Tally {
 const NOT_YET: &[(&str, &str)] = &[
     ("gap", "peer_interrupted"),
     ("dropped", "conflict_full"),
-    ("dropped", "lookups_full"),
-    ("dropped", "undecided_source"),
     ("dropped", "verify_full"),
-    ("dropped", "hold_full"),
     ("dropped", "hold_expired"),
-    ("dropped", "verdicts_full"),
 ];
 
 /// A rule that was broken.

@@ -9,6 +9,7 @@ use core::cmp::Reverse;
 
 use super::hash::Hash;
 use super::keys::Keys;
+use super::lookups::Lookups;
 use super::more::More;
 use super::net::{Kind, Net};
 use super::plan::{Fault, Op, Plan, Wanted};
@@ -44,6 +45,8 @@ pub(super) struct Sub {
     pub(super) was_stalled: bool,
     pub(super) told: Vec<(Instant, Told)>,
     pub(super) superseded: u64,
+    /// What its publishers are looked up by, if they are.
+    pub(super) looked_up: Option<crate::Source>,
     pub(super) unread: bool,
     /// The last fact it was given, where it commits.
     pub(super) last: Option<Delivery>,
@@ -157,7 +160,9 @@ impl World {
         plan.calm = plan.calm.max(more.calm);
         let mut net = Net::seeded(plan.seed.to_be_bytes());
         net.secrets = Secrets::draw(&plan);
+        net.lookups = Lookups::draw(&plan);
         let keys = Keys::new(options.real_keys, plan.nodes.len(), plan.stations.len());
+        net.lookups.name(&keys, plan.nodes.len());
         net.watch(plan.topics.clone(), keys.profile());
         net.saboteur.plant(options.sabotage);
         if let Habit::Small { cut, .. } = options.habit {

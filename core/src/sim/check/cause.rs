@@ -105,7 +105,12 @@ impl World {
                     }
                     DropReason::DedupFull => plan.dedup_entries < 1024,
                     DropReason::LanesFull => plan.lanes < 64,
-                    DropReason::Unanswered => plan.asks.is_some(),
+                    DropReason::Unanswered => plan.asks.is_some() || this.looked_up.is_some(),
+                    DropReason::HoldExpired
+                    | DropReason::HoldFull
+                    | DropReason::LookupsFull
+                    | DropReason::UndecidedSource
+                    | DropReason::VerdictsFull => this.looked_up.is_some(),
                     _ => false,
                 },
                 "no bound and no clock accounts for it",
@@ -215,7 +220,9 @@ impl World {
         }
         // What was swallowed may have told of drops.
         let dropped = sorted.dropped + sorted.swallowed > 0;
-        if !self.is_roomy(sub) || index.epochs(key, topic).len() > 2 || dropped {
+        // It may have waited for a verdict.
+        let waits = this.looked_up.is_some();
+        if waits || !self.is_roomy(sub) || index.epochs(key, topic).len() > 2 || dropped {
             return Ok(());
         }
         let arrivals = &self.truth.lives[this.life].arrivals;
@@ -292,7 +299,7 @@ impl World {
     }
 
     /// Whether two hosts may have disagreed on the time by more than is tolerated, or something took very long.
-    pub(super) fn walls_differ(&self) -> bool {
+    pub(in crate::sim) fn walls_differ(&self) -> bool {
         let long = Duration::from_secs(240);
         self.plan.calm > Instant::ORIGIN.saturating_add(long)
             || self.net.hosts.iter().any(|host| host.clock.was_stepped())

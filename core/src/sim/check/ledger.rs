@@ -101,8 +101,10 @@ impl World {
             let unknown = forgets && resynced.contains(&numbering)
                 || self.is_given_up(sorted, &done.given, numbering, seq, usize::MAX);
             let unopened = sorted.unopened.contains(&(numbering, seq));
+            let refused = self.is_refused(sub, *number);
             if skipped
                 || unopened
+                || refused
                 || conflict
                 || inside
                 || unknown
@@ -256,11 +258,17 @@ impl World {
             // Its key is asked for, or that of what it waits for; after the first answer once more.
             margin += 2 * PULL_PATIENCE;
         }
+        if self.net.lookups.on {
+            // Its publisher is looked up.
+            margin += Duration::from_millis(self.net.lookups.limits.lookup_timeout_ms);
+        }
         if plan.asks.is_some() {
             // Its question is open, or that of what it waits for.
             margin += ANSWER_TIMEOUT;
         }
-        if how == End::Crash && (bounded || plan.asks.is_some() || self.walls_differ()) {
+        if how == End::Crash
+            && (bounded || plan.asks.is_some() || self.net.lookups.on || self.walls_differ())
+        {
             // It is counted in an episode which is not over.
             margin += LONGEST;
         }

@@ -117,6 +117,7 @@ impl World {
                     || sorted.skipped.iter().any(|(at, of, first, last)| {
                         at < place && *of == numbering && (*first..=*last).contains(&missing)
                     })
+                    || self.was_refused(sub, numbering, missing)
             };
             if whole && let Some(missing) = (before + 1..seq).find(|missing| !told(*missing)) {
                 found.add("order", || {

@@ -10,10 +10,13 @@ use crate::code::CloseReason;
 use crate::keyring::Which;
 use crate::pump::LinkIo;
 use crate::sim::cable::{CLIENT, Cable, Pipe, STATION};
+use crate::sim::lookups::About;
 use crate::sim::said::Moment;
 use crate::sim::tap::{Note, Record, note_of};
 use crate::wire::{Split, next_frame};
-use crate::{Answer, AskId, Binding, Duration, Intake, LinkEvent, LinkId, StationRef, VerifyJob};
+use crate::{
+    Answer, AskId, Binding, Duration, Intake, LinkEvent, LinkId, Question, StationRef, VerifyJob,
+};
 
 impl Net {
     pub(super) fn cable_of(&self, host: usize, link: LinkId) -> Option<(usize, usize)> {
@@ -32,7 +35,25 @@ impl Net {
         cable.ends[side].as_ref().map(LinkIo::link)
     }
 
-    pub(super) fn ask(&mut self, index: usize, ask: AskId, job: VerifyJob) {
+    /// A question goes to whoever answers such.
+    pub(super) fn asked(&mut self, index: usize, ask: AskId, question: Question) {
+        match question {
+            Question::KeyPeriods(question) => self.ask_keys(index, ask, question.which),
+            Question::Source {
+                source, publisher, ..
+            } => {
+                let about = About {
+                    host: index,
+                    source,
+                    publisher,
+                };
+                self.ask_source(ask, about);
+            }
+            Question::Verify(job) => self.ask(index, ask, job),
+        }
+    }
+
+    fn ask(&mut self, index: usize, ask: AskId, job: VerifyJob) {
         let host = &mut self.hosts[index];
         host.asked += 1;
         if host.answers_lose > 0 && host.asked.is_multiple_of(host.answers_lose) {
@@ -48,9 +69,17 @@ impl Net {
     }
 
     /// A question about the keys of a group goes to whoever gives them out.
-    pub(super) fn ask_keys(&mut self, index: usize, ask: AskId, which: Which) {
+    fn ask_keys(&mut self, index: usize, ask: AskId, which: Which) {
         if let Some(at) = self.secrets.ask(self.now, index, (ask, which)) {
             self.due.push(Reverse((at, What::Answer, index, 0)));
+        }
+    }
+
+    /// A question about a publisher goes to whoever knows.
+    fn ask_source(&mut self, ask: AskId, about: About) {
+        let host = about.host;
+        if let Some(at) = self.lookups.ask(self.now, ask, about) {
+            self.due.push(Reverse((at, What::Answer, host, 0)));
         }
     }
 
@@ -64,6 +93,16 @@ impl Net {
         while let Some((ask, answer)) = self.secrets.answer(truth, index) {
             if let Some(Kind::Client(client)) = &mut host.kind {
                 let _given_up = client.answer(now, ask, answer);
+                host.dirty = true;
+                host.inputs += 1;
+                host.touched = truth;
+            }
+        }
+        while let Some((ask, answer, about)) = self.lookups.answer(truth, index) {
+            if let Some(Kind::Client(client)) = &mut host.kind {
+                if client.answer(now, ask, Answer::Source(answer)).is_ok() {
+                    self.lookups.answered(truth, now.wall, answer, about);
+                }
                 host.dirty = true;
                 host.inputs += 1;
                 host.touched = truth;
