@@ -25,12 +25,16 @@ pub(crate) const MOST: usize = 1 << 24;
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
 pub struct Group {
-    /// Of each cell, 0 while it is free. The last is no cell's and stays 0.
+    /// Of each cell, 0 while it is free and never 1, so that no free one is taken for one that is not. The last is no cell's and stays 0.
     tags: [u8; CELLS + 1],
     numbers: [[u8; 3]; CELLS],
     /// Entries that would be here but for want of a free cell: those of even tags, and those of odd ones. At its greatest a count stays what it is.
     passed: [u8; 2],
 }
+
+/// The lowest bit of each byte of a word, and the highest.
+const ONES: u64 = u64::from_ne_bytes([1; 8]);
+const HIGHEST: u64 = ONES << 7;
 
 impl Group {
     /// A group that holds nothing.
@@ -71,7 +75,7 @@ impl Group {
     /// Fills the first free cell, if there is one.
     #[inline]
     fn fill(&mut self, tag: u8, number: u32) -> bool {
-        let Some(cell) = self.find(0, |cell| (cell < CELLS).then_some(cell)) else {
+        let Some(cell) = self.find(0, Some) else {
             return false;
         };
         let [a, b, c, _] = number.to_le_bytes();
@@ -87,13 +91,13 @@ impl Group {
         self.tags.iter().fold(false, any)
     }
 
-    /// What `known` makes of the first number under a tag that it knows.
+    /// What `known` makes of the first number under a tag that it knows; what is `RARE` mostly is not there.
     #[inline(always)]
-    fn look<T>(&self, tag: u8, known: impl Fn(u32) -> Option<T>) -> Option<T> {
-        match self.has_tagged(tag) {
-            true => self.find(tag, |cell| known(self.number(cell))),
-            false => None,
+    fn look<const RARE: bool, T>(&self, tag: u8, known: impl Fn(u32) -> Option<T>) -> Option<T> {
+        if RARE && !self.has_tagged(tag) {
+            return None;
         }
+        self.find(tag, |cell| known(self.number(cell)))
     }
 
     /// What `known` makes of the first cell with a tag that it knows.
@@ -111,10 +115,17 @@ impl Group {
     }
 }
 
-/// Where a tag is, the highest bit of a byte for each.
+/// In which cells a tag is, the highest bit of a byte for each. The first one of each half is right; behind it one that differs in the lowest bit may be
+/// among them.
 #[inline]
 fn equal(tags: &[u8; CELLS + 1], tag: u8) -> u128 {
-    u128::from_le_bytes(tags.map(|held| if held == tag { 0x80 } else { 0 }))
+    let (halves, _) = tags.as_chunks();
+    let equal = |half: usize| {
+        let differs = u64::from_le_bytes(halves[half]) ^ (u64::from(tag) * ONES);
+        differs.wrapping_sub(ONES) & !differs
+    };
+    let (low, high) = (equal(0) & HIGHEST, equal(1) & HIGHEST >> 8);
+    u128::from(low) | u128::from(high) << 64
 }
 
 /// Groups for as many slots of a dedup, both its indexes together.
@@ -133,8 +144,7 @@ impl Place {
     /// What a cell keeps of its hash; [`home`] goes by the other end.
     #[inline]
     fn tag(self) -> u8 {
-        let tag = self.hash as u8;
-        tag + u8::from(tag == 0)
+        (self.hash as u8).max(2)
     }
 }
 
@@ -178,22 +188,37 @@ impl<I: AsRef<[Group]> + AsMut<[Group]>, const WAYS: usize> Index<I, WAYS> {
     /// What `known` makes of the first number under a hash that it knows.
     #[inline(always)]
     pub(crate) fn find<T>(&self, place: Place, known: impl Fn(u32) -> Option<T>) -> Option<T> {
+        self.search::<false, T>(place, known)
+    }
+
+    /// The same, of what mostly is not there.
+    #[inline(always)]
+    pub(crate) fn find_rare<T>(&self, place: Place, known: impl Fn(u32) -> Option<T>) -> Option<T> {
+        self.search::<true, T>(place, known)
+    }
+
+    #[inline(always)]
+    fn search<const RARE: bool, T>(
+        &self,
+        place: Place,
+        known: impl Fn(u32) -> Option<T>,
+    ) -> Option<T> {
         let groups = self.side(place);
         let at = home::<WAYS>(groups, place);
         let (group, tag) = (groups.get(at)?, place.tag());
-        let found = group.look(tag, &known);
+        let found = group.look::<RARE, T>(tag, &known);
         if found.is_some() {
             return found;
         }
         match group.was_passed(tag) {
-            true => Self::find_behind(groups, at, tag, known),
+            true => Self::search_behind(groups, at, tag, known),
             false => None,
         }
     }
 
-    /// The same among those that found the group at `at` full.
+    /// Among those that found the group at `at` full.
     #[inline(never)]
-    fn find_behind<T>(
+    fn search_behind<T>(
         groups: &[Group],
         mut at: usize,
         tag: u8,
@@ -202,7 +227,7 @@ impl<I: AsRef<[Group]> + AsMut<[Group]>, const WAYS: usize> Index<I, WAYS> {
         for _ in 1..groups.len() / WAYS {
             at = next::<WAYS>(groups, at);
             let group = &groups[at];
-            let found = group.look(tag, &known);
+            let found = group.look::<true, T>(tag, &known);
             if found.is_some() || !group.was_passed(tag) {
                 return found;
             }

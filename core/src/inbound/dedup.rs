@@ -233,8 +233,11 @@ where
     pub fn commit(&mut self, now: Now, new: NewEntry<'_>) -> Result<EntryRef, Full> {
         let keys = [prefix(new.id), new.signature.0];
         let hashes = self.reach(keys);
-        match self.find_at(BY_ID, hashes[BY_ID], keys[BY_ID]) {
-            Some(known) => Ok(known),
+        match self.lookup_rare(BY_ID, hashes[BY_ID], keys[BY_ID]) {
+            Some((index, slot)) => Ok(EntryRef {
+                index,
+                mark: slot.mark,
+            }),
             None => self.add(now, new, hashes),
         }
     }
@@ -451,10 +454,16 @@ where
     #[inline(always)]
     fn lookup(&self, which: usize, hash: u64, key: [u64; 2]) -> Option<(u32, &Slot)> {
         let slots = self.slots.as_ref();
-        self.index.find(Place { which, hash }, move |index| {
-            let slot = slots.get(index as usize)?;
-            (slot.keys[which] == key).then_some((index, slot))
-        })
+        let is_it = move |index| is_it(slots, which, key, index);
+        self.index.find(Place { which, hash }, is_it)
+    }
+
+    /// The same, of what mostly is new.
+    #[inline(always)]
+    fn lookup_rare(&self, which: usize, hash: u64, key: [u64; 2]) -> Option<(u32, &Slot)> {
+        let slots = self.slots.as_ref();
+        let is_it = move |index| is_it(slots, which, key, index);
+        self.index.find_rare(Place { which, hash }, is_it)
     }
 
     /// Reads where these keys are, or will be, in the indexes, and answers their hashes. Nothing waits for what is read, so that a line is on its way from memory while the
@@ -570,6 +579,13 @@ where
             }
         }
     }
+}
+
+/// The slot of that number, if it has this key.
+#[inline]
+fn is_it(slots: &[Slot], which: usize, key: [u64; 2], index: u32) -> Option<(u32, &Slot)> {
+    let slot = slots.get(index as usize)?;
+    (slot.keys[which] == key).then_some((index, slot))
 }
 
 /// The places of both hashes of one entry.

@@ -13,7 +13,7 @@ impl HeapDedup {
     #[inline(always)]
     pub(crate) fn until_by_signature(&self, SignatureKey(key): SignatureKey) -> Option<WallMs> {
         let hash = self.hashes.of(BY_SIGNATURE, key);
-        let (_, slot) = self.lookup(BY_SIGNATURE, hash, key)?;
+        let (_, slot) = self.lookup_rare(BY_SIGNATURE, hash, key)?;
         Some(slot.until)
     }
 
