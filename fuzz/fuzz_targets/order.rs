@@ -40,7 +40,7 @@ impl Play {
         let slots = || (0..config.slots).map(|_| None).collect();
         Self {
             config,
-            lane: Lane::new([slots(), slots()], config.lane),
+            lane: Lane::new([[slots(), slots()], [slots(), slots()]], config.lane),
             ledger: Ledger::new(config.lane.mode, config.lane.sparse, config.at_one),
             now_us: 1_000_000,
             step: 0,

@@ -156,7 +156,7 @@ fn publication() -> bool {
     let slots = [const { dedup::Slot::EMPTY }; 8];
     let groups: [Group; groups_for(8)] = [const { Group::EMPTY }; groups_for(8)];
     let mut dedup = Dedup::new(slots, groups, [0; 2], &mut rng);
-    let lane_slots: [[Option<lane::Slot<u8>>; 4]; 2] = [[const { None }; 4], [const { None }; 4]];
+    let lane_slots = [const { [const { [const { None }; 4] }; 2] }; 2];
     let mut lane = Lane::new(
         lane_slots,
         LaneConfig {

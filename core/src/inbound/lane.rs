@@ -92,8 +92,8 @@ pub struct Lane<T, S> {
 }
 
 impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
-    /// A lane over slots for its two epochs, at least one for each.
-    pub fn new(slots: [S; 2], config: LaneConfig) -> Self {
+    /// A lane over slots for its two epochs: for the facts of each, at least one, and as many for what is given up before them.
+    pub fn new(slots: [[S; 2]; 2], config: LaneConfig) -> Self {
         let order = config.order();
         Self::over(slots.map(|slots| Order::new(slots, order)), config)
     }

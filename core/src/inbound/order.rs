@@ -2,9 +2,10 @@
 //!
 //! Decides: which fact may leave, which missing numbers are given up, what is late, what is a conflict. Leaves to others: whether a
 //! fact is a copy (dedup), which epoch it belongs to (`lane`), when a given-out fact is opened. Believes: mono. Bounded by: its slots,
-//! `max_held` facts behind a gap, 16 ranges of missing numbers; no number a publisher chooses becomes a loop or a list.
+//! `max_held` facts behind a gap, 16 ranges of missing numbers, 8 epochs that wait; no number a publisher chooses becomes a loop or a list.
 
 mod aside;
+mod epochs;
 mod item;
 mod steps;
 
@@ -15,6 +16,8 @@ use crate::time::Instant;
 pub(crate) use aside::UNTOLD;
 use aside::{Aside, Rare};
 pub(crate) use aside::{MISSING, Untold};
+#[cfg(test)]
+pub(crate) use epochs::EPOCHS;
 pub(crate) use item::Left;
 pub use item::{Admit, Front, OrderConfig, Release, Slot};
 use item::{Body, Gap, Tail};
@@ -50,6 +53,10 @@ pub struct Order<T, S> {
     has_vouched: bool,
     /// What was known of this epoch was given up: what may be a copy is taken for one.
     anew: bool,
+    /// Of what was decided something is of another epoch, or has numbers before it that were given up.
+    has_more: bool,
+    /// So many are held or decided at most.
+    capacity: u32,
     /// Up to here a fact can only be a copy, where that is known: an earlier run delivered it.
     vouched: u64,
     /// When the first of what is held arrived: all of it is behind the head gap. In microseconds, as the timeout.
@@ -63,11 +70,12 @@ pub struct Order<T, S> {
 }
 
 impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
-    /// An order over `slots`, of which there must be at least one. It begins in epoch 0 and may be joined in the middle.
-    pub fn new(slots: S, config: OrderConfig) -> Self {
-        let queue = Held::new(slots);
-        let capacity = queue.capacity();
-        Self::over(Aside::new(queue), capacity, config)
+    /// An order over slots for facts, of which there must be at least one, and as many for what is given up before them. It begins in epoch 0 and
+    /// may be joined in the middle.
+    pub fn new(slots: [S; 2], config: OrderConfig) -> Self {
+        let queues = slots.map(Held::new);
+        let [facts, gaps] = queues.each_ref().map(Held::capacity);
+        Self::over(Aside::new(queues), facts.min(gaps), config)
     }
 
     fn over(aside: Aside<T, S>, capacity: usize, config: OrderConfig) -> Self {
@@ -87,6 +95,8 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
             sparse: false,
             has_vouched: false,
             anew: false,
+            has_more: false,
+            capacity: 0,
             vouched: 0,
             since: 0,
             since_at: 0,
@@ -103,22 +113,24 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         let most = capacity - usize::from(config.as_arrives);
         let max_held = config.max_held.min(most).max(1);
         self.max_held = u32::try_from(max_held).unwrap_or(u32::MAX);
+        self.capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
         self.timeout = u64::try_from(config.timeout.as_micros()).unwrap_or(u64::MAX);
         (self.as_arrives, self.sparse) = (config.as_arrives, config.sparse);
     }
 
     /// Starts anew as `epoch`: what the epoch before still holds leaves, its holes as `Skipped`. With `at_one` the numbering is known
     /// to start at 1, and what is missing from there is missed; else it is joined where the first facts are. Returns `false`, and has
-    /// changed nothing, while a place that was given up waits to be handed out.
+    /// changed nothing, while a place that was given up waits to be handed out, or facts of seven other epochs do.
     #[must_use]
     pub fn begin(&mut self, epoch: u64, at_one: bool) -> bool {
         self.queue_next();
-        if self.has_tail {
+        if !self.can_begin() {
             return false;
         }
         while self.held > 0 {
             self.pass_head_gap();
         }
+        self.end_epoch(epoch);
         self.epoch = epoch;
         (self.has_vouched, self.has_begun, self.edge) = (false, at_one, 0);
         self.anew = false;
@@ -195,7 +207,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
             return self.offer_below(seq, copy_possible, item);
         }
         match self.slot_of(seq).map(|slot| &slot.body) {
-            Some(Body::Closed) => return self.fill(seq, item),
+            Some(Body::Closed(_)) => return self.fill(seq, item),
             Some(_) => return Admit::Conflict(item),
             None => (),
         }
@@ -203,7 +215,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
             if self.free() == 0 {
                 return Admit::Busy(item);
             }
-            self.hold(seq, Body::Fact(item));
+            self.hold(seq, Body::fact(item));
         } else if self.is_next(seq) {
             if let Err(item) = self.push_ready(self.epoch, seq, self.outdated, item) {
                 return Admit::Busy(item);
@@ -216,7 +228,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
             if let Err(item) = self.push_ready(self.epoch, seq, self.outdated, item) {
                 return Admit::Busy(item);
             }
-            self.hold(seq, Body::Gone);
+            self.hold(seq, Body::GONE);
         }
         self.settle();
         Admit::Taken
@@ -242,7 +254,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
             self.rare().missing.insert(seq, seq);
         } else if self.free() > 0 {
             // Behind a tail as well, whose range would else grow over this place.
-            self.hold(seq, Body::Closed);
+            self.hold(seq, Body::CLOSED);
         } else {
             return false;
         }
@@ -318,32 +330,35 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
             self.has_tail = false;
             return Some(Release::Skipped { epoch, first, last });
         }
-        let slot = rare.queue.get_mut(0)?;
-        if !slot.skipped.is_none() {
-            let Gap { first, last } = core::mem::replace(&mut slot.skipped, Gap::NONE);
-            let epoch = slot.epoch;
-            if !matches!(slot.body, Body::Fact(_)) {
-                self.ready -= 1;
-                rare.queue.pop();
+        let is_gap = self.has_more && rare.gap_first();
+        let queue = if is_gap {
+            &mut rare.gaps
+        } else {
+            &mut rare.queue
+        };
+        let slot = queue.pop()?;
+        let number = slot.body.leaves().epoch();
+        let epoch = rare.epochs.of(number, self.epoch);
+        if !is_gap {
+            self.ready -= 1;
+            if self.has_more {
+                rare.epochs.leave(number);
+                self.has_more = self.ready > 0;
             }
-            return Some(Release::Skipped { epoch, first, last });
         }
-        self.ready -= 1;
-        let Slot {
-            epoch,
-            seq,
-            late,
-            body,
-            ..
-        } = rare.queue.pop()?;
-        match body {
-            Body::Fact(item) => Some(Release::Fact {
+        match slot.body {
+            Body::Fact { leaves, item, .. } => Some(Release::Fact {
                 epoch,
-                seq,
-                late,
+                seq: slot.seq,
+                late: leaves.late(),
                 item,
             }),
-            Body::Gone | Body::Closed => {
+            Body::Gap { first, .. } => Some(Release::Skipped {
+                epoch,
+                first,
+                last: slot.seq,
+            }),
+            Body::Gone(_) | Body::Closed(_) => {
                 unreachable!("what has nothing to say is not kept as decided")
             }
         }
@@ -362,12 +377,16 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         if self.ready == 0 {
             return None;
         }
-        let slot = self.aside.get_mut()?.queue.get_mut(0)?;
+        let rare = self.aside.get_mut()?;
+        if self.has_more && rare.gap_first() {
+            return None;
+        }
+        let slot = rare.queue.get_mut(0)?;
         match &mut slot.body {
-            Body::Fact(item) if slot.skipped.is_none() => Some(Front {
-                epoch: slot.epoch,
+            Body::Fact { leaves, item, .. } => Some(Front {
+                epoch: rare.epochs.of(leaves.epoch(), self.epoch),
                 seq: slot.seq,
-                late: slot.late,
+                late: leaves.late(),
                 item,
             }),
             _ => None,
@@ -414,7 +433,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     /// Nothing is held and nothing waits for `poll`.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.next.is_none() && self.ready == 0 && self.held == 0 && !self.has_tail
+        self.next.is_none() && self.ready | self.held == 0 && !self.has_tail
     }
 
     /// One more fact with any number would be taken or judged, not `Busy`.
@@ -442,7 +461,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     #[cfg(feature = "alloc")]
     pub(crate) fn renew(&mut self, config: OrderConfig) {
         debug_assert!(self.is_idle(), "nothing is lost");
-        if self.capacity() != config.max_held.max(1).saturating_add(1) {
+        if self.capacity as usize != config.max_held.max(1).saturating_add(1) {
             self.aside.forget();
         }
         let capacity = self.aside.get().map(|rare| rare.queue.capacity());
@@ -529,13 +548,18 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         let rare = self.aside.get()?;
         match self.ready {
             0 => rare.tail.map(|tail| tail.place),
-            _ => rare.queue.get(0).map(|slot| slot.mark),
+            _ => (rare.queue.get(0)).map(|slot| slot.body.mark().rank(self.place)),
         }
     }
 
-    /// Nothing decided waits for `poll` behind a place without a slot.
+    /// Nothing decided waits for `poll` behind a place without a slot, and one epoch more would be known.
     pub(crate) fn can_begin(&self) -> bool {
-        !self.has_tail
+        !self.has_tail && self.has_epochs()
+    }
+
+    /// What is of an epoch unlike all that waits could be passed on.
+    pub(crate) fn has_epochs(&self) -> bool {
+        !self.has_more || self.aside.get().is_none_or(|rare| rare.epochs.has_room())
     }
 
     /// Bytes outside of the value itself.

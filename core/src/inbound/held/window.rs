@@ -80,12 +80,12 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
         self.len += 1;
     }
 
-    /// The entry at the first place of the window is in it no longer: the others are one place nearer.
+    /// The entries at the first `by` places of the window are in it no longer: the others are so many places nearer.
     #[inline]
-    pub(crate) fn leave_window(&mut self) {
+    pub(crate) fn leave_window(&mut self, by: u32) {
         if self.window != 0 {
-            self.window >>= 1;
-            self.slotted += 1;
+            self.window = self.window.checked_shr(by).unwrap_or(0);
+            self.slotted += by as usize;
         }
     }
 
@@ -129,6 +129,7 @@ impl<E, S: AsRef<[Option<E>]> + AsMut<[Option<E>]>> Held<E, S> {
         }
     }
 
+    #[inline(never)]
     fn make_window(&mut self, fixed: usize, place: u64, place_of: impl Fn(&E) -> u64) -> bool {
         if self.len == 0 && self.slots.as_ref().is_empty() {
             // A lone one needs no slot.

@@ -51,6 +51,6 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Lane<T, S> {
         } else {
             self.has_notes(NOTES_PER_CALL)
         };
-        self.orders[0].has_room() && notes
+        self.orders[0].has_room() && self.orders[0].has_epochs() && notes
     }
 }

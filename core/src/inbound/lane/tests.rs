@@ -529,7 +529,7 @@ fn a_full_lane_is_busy_and_what_is_given_up_is_skipped_at_its_place() {
         accepted_wall: WallMs::new(1_800_000_000_000),
         ..LaneConfig::default()
     };
-    let mut lane = Lane::new([[const { None }; 1], [const { None }; 1]], config);
+    let mut lane = Lane::new([const { [const { [const { None }; 1] }; 2] }; 2], config);
     assert_eq!(lane.offer(at(0), fact(E1, 1), 1), Admit::Taken);
     assert_eq!(lane.offer(at(0), fact(E1, 2), 2), Admit::Taken);
     assert_eq!(lane.offer(at(0), fact(E1, 3), 3), Admit::Busy(3));
@@ -549,7 +549,7 @@ fn a_place_that_cannot_be_closed_is_told_once_by_giving_it_up() {
         accepted_wall: WallMs::new(1_800_000_000_000),
         ..LaneConfig::default()
     };
-    let mut lane = Lane::new([[const { None }; 1], [const { None }; 1]], config);
+    let mut lane = Lane::new([const { [const { [const { None }; 1] }; 2] }; 2], config);
     for seq in 1..=2 {
         assert_eq!(lane.offer(at(0), fact(E1, seq), 0), Admit::Taken);
     }

@@ -4,7 +4,8 @@
 //! others: what it means. Believes: no clock. Bounded by: the slots, 16 ranges of missing numbers, and as many of those nobody
 //! was told of.
 
-use super::item::{Slot, Tail};
+use super::epochs::Epochs;
+use super::item::{Body, Gap, Leaves, Mark, Slot, Tail};
 use crate::inbound::held::Held;
 use crate::inbound::ranges::Ranges;
 
@@ -17,10 +18,17 @@ pub(crate) const UNTOLD: usize = 16;
 /// Numbers that were neither delivered nor told of.
 pub(crate) type Untold = Ranges<UNTOLD>;
 
+/// What finds a held fact's slot is one line.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct Rare<T, S> {
     /// What was decided and waits for `poll`, in that order, and behind it what is held, by number.
     pub(super) queue: Held<Slot<T>, S>,
+    /// When the first was held since nothing was, in microseconds.
+    pub(super) began: u64,
+    pub(super) epochs: Epochs,
+    /// What was given up before something that was decided, in that order.
+    pub(super) gaps: Held<Slot<T>, S>,
     pub(super) tail: Option<Tail>,
     pub(super) late: u64,
     pub(super) skips: u64,
@@ -31,9 +39,12 @@ pub(super) struct Rare<T, S> {
 }
 
 impl<T, S> Rare<T, S> {
-    fn new(queue: Held<Slot<T>, S>) -> Self {
+    fn new([queue, gaps]: [Held<Slot<T>, S>; 2]) -> Self {
         Self {
             queue,
+            began: 0,
+            epochs: Epochs::NONE,
+            gaps,
             tail: None,
             late: 0,
             skips: 0,
@@ -73,6 +84,33 @@ impl<T, S> Rare<T, S> {
     }
 }
 
+impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Rare<T, S> {
+    /// That gap is told before what has this rank, which was decided last.
+    pub(super) fn tell_before(&mut self, mark: Mark, leaves: Leaves, gap: Gap) {
+        let (seq, first) = (gap.last, gap.first);
+        let body = Body::Gap {
+            leaves,
+            mark,
+            first,
+        };
+        let kept = self.gaps.insert(self.gaps.len(), Slot { seq, body });
+        debug_assert!(kept.is_ok(), "there is a place for each that is decided");
+    }
+
+    /// A gap is told before the first of all that is decided.
+    #[inline]
+    pub(super) fn gap_first(&self) -> bool {
+        match (self.gaps.get(0), self.queue.get(0)) {
+            (Some(gap), Some(slot)) => gap.body.mark() == slot.body.mark(),
+            _ => false,
+        }
+    }
+
+    fn slot_bytes(&self) -> usize {
+        self.queue.slot_bytes() + self.gaps.slot_bytes()
+    }
+}
+
 #[cfg(feature = "alloc")]
 mod place {
     use alloc::boxed::Box;
@@ -90,9 +128,9 @@ mod place {
     }
 
     impl<T, S> Aside<T, S> {
-        pub(in super::super) fn new(queue: Held<Slot<T>, S>) -> Self {
+        pub(in super::super) fn new(queues: [Held<Slot<T>, S>; 2]) -> Self {
             Self {
-                rare: Some(Box::new(Rare::new(queue))),
+                rare: Some(Box::new(Rare::new(queues))),
                 make: None,
             }
         }
@@ -129,7 +167,7 @@ mod place {
         #[cold]
         fn make(&mut self, limit: usize, floor: u64) {
             if let Some(make) = self.make {
-                let mut rare = Rare::new(make(limit));
+                let mut rare = Rare::new([make(limit), make(limit)]);
                 rare.missing = Ranges::new(floor);
                 self.rare = Some(Box::new(rare));
             }
@@ -141,7 +179,7 @@ mod place {
             S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>,
         {
             self.get()
-                .map_or(0, |rare| size_of::<Rare<T, S>>() + rare.queue.slot_bytes())
+                .map_or(0, |rare| size_of::<Rare<T, S>>() + rare.slot_bytes())
         }
 
         /// The next one that is needed has another limit.
@@ -161,8 +199,8 @@ mod place {
     pub(in super::super) struct Aside<T, S>(Rare<T, S>);
 
     impl<T, S> Aside<T, S> {
-        pub(in super::super) fn new(queue: Held<Slot<T>, S>) -> Self {
-            Self(Rare::new(queue))
+        pub(in super::super) fn new(queues: [Held<Slot<T>, S>; 2]) -> Self {
+            Self(Rare::new(queues))
         }
 
         #[inline]
@@ -185,7 +223,7 @@ mod place {
         where
             S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>,
         {
-            self.0.queue.slot_bytes()
+            self.0.slot_bytes()
         }
     }
 }

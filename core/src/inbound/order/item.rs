@@ -89,20 +89,62 @@ pub struct Front<'a, T> {
     pub item: &'a mut T,
 }
 
-/// One place of an [`Order`](super::Order)'s storage: `[const { None }; N]` of it, or a box or a slice of the like.
+/// One place of an [`Order`](super::Order)'s storage: `[const { None }; N]` of it, or a box or a slice of the like. 24 bytes for a fact of one
+/// word: what many publishers wait with is in no cache.
 pub struct Slot<T> {
-    pub(super) epoch: u64,
     pub(super) seq: u64,
-    /// While it is held: when it arrived, in microseconds, or [`AS_ABOVE`]. Once it is decided: its rank among all that was decided.
-    pub(super) mark: u64,
-    /// Once it is decided: what was given up before it.
-    pub(super) skipped: Gap,
-    pub(super) late: bool,
     pub(super) body: Body<T>,
 }
 
-/// In place of an arrival: one with a higher number was there before, so that this one does not matter.
-pub(super) const AS_ABOVE: u64 = u64::MAX;
+const _: () = assert!(size_of::<Option<Slot<u64>>>() == 24);
+
+/// While it is held: when it arrived. Once it is decided: its rank among all that was decided. In 48 bits, so that it fits in one word with
+/// what a body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark([u8; 4], [u8; 2]);
+
+impl Mark {
+    const MASK: u64 = (1 << 48) - 1;
+    /// In place of an arrival: one with a higher number was there before, so that this one does not matter.
+    pub(super) const AS_ABOVE: Self = Self([u8::MAX; 4], [u8::MAX; 2]);
+
+    #[inline]
+    fn of(bits: u64) -> Self {
+        Self(
+            (bits as u32).to_le_bytes(),
+            ((bits >> 32) as u16).to_le_bytes(),
+        )
+    }
+
+    #[inline]
+    fn bits(self) -> u64 {
+        let (low, high) = (u32::from_le_bytes(self.0), u16::from_le_bytes(self.1));
+        u64::from(low) | u64::from(high) << 32
+    }
+
+    /// In microseconds. More than eight years after `began`, since when something has been held without a break, it counts as those.
+    #[inline]
+    pub(super) fn arrival(began: u64, at: u64) -> Self {
+        Self::of(at.saturating_sub(began).min(Self::MASK - 1))
+    }
+
+    /// When it arrived, if that matters.
+    #[inline]
+    pub(super) fn arrived(self, began: u64) -> Option<u64> {
+        (self != Self::AS_ABOVE).then(|| began.saturating_add(self.bits()))
+    }
+
+    #[inline]
+    pub(super) fn ranked(rank: u64) -> Self {
+        Self::of(rank)
+    }
+
+    /// Its rank; `last` is the last one so far.
+    #[inline]
+    pub(super) fn rank(self, last: u64) -> u64 {
+        last.wrapping_sub(last.wrapping_sub(self.bits()) & Self::MASK)
+    }
+}
 
 /// The numbers `first..=last`; none when upside down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,19 +186,96 @@ pub(crate) struct Left {
 }
 
 pub(super) enum Body<T> {
-    Fact(T),
+    Fact {
+        leaves: Leaves,
+        mark: Mark,
+        item: T,
+    },
     /// Its fact went out on arrival.
-    Gone,
+    Gone(Mark),
     /// Its fact was refused or dropped, and accounted for elsewhere.
-    Closed,
+    Closed(Mark),
+    /// The numbers from `first` up to the slot's were given up, which is told before what has the same rank, if anything has.
+    Gap {
+        leaves: Leaves,
+        mark: Mark,
+        first: u64,
+    },
+}
+
+impl<T> Body<T> {
+    pub(super) const GONE: Self = Self::Gone(Mark::AS_ABOVE);
+    pub(super) const CLOSED: Self = Self::Closed(Mark::AS_ABOVE);
+
+    #[inline]
+    pub(super) fn fact(item: T) -> Self {
+        Self::Fact {
+            leaves: Leaves::UNDECIDED,
+            mark: Mark::AS_ABOVE,
+            item,
+        }
+    }
+
+    #[inline]
+    pub(super) fn mark(&self) -> Mark {
+        match self {
+            Self::Fact { mark, .. }
+            | Self::Gone(mark)
+            | Self::Closed(mark)
+            | Self::Gap { mark, .. } => *mark,
+        }
+    }
+
+    #[inline]
+    pub(super) fn set_mark(&mut self, to: Mark) {
+        match self {
+            Self::Fact { mark, .. }
+            | Self::Gone(mark)
+            | Self::Closed(mark)
+            | Self::Gap { mark, .. } => *mark = to,
+        }
+    }
+
+    /// How it leaves, if it is decided.
+    #[inline]
+    pub(super) fn leaves(&self) -> Leaves {
+        match self {
+            Self::Fact { leaves, .. } | Self::Gap { leaves, .. } => *leaves,
+            Self::Gone(_) | Self::Closed(_) => Leaves::UNDECIDED,
+        }
+    }
+}
+
+/// How something leaves that is decided: as late or not, and under which epoch's number.
+#[derive(Clone, Copy)]
+pub(super) struct Leaves(u8);
+
+impl Leaves {
+    const UNDECIDED: Self = Self(0);
+    const LATE: u8 = 1 << 7;
+
+    #[inline]
+    pub(super) fn new(late: bool, epoch: u8) -> Self {
+        Self(epoch | if late { Self::LATE } else { 0 })
+    }
+
+    #[inline]
+    pub(super) fn late(self) -> bool {
+        self.0 >= Self::LATE
+    }
+
+    /// The number of its epoch.
+    #[inline]
+    pub(super) fn epoch(self) -> u8 {
+        self.0 & !Self::LATE
+    }
 }
 
 impl<T> fmt::Debug for Slot<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Slot")
-            .field("epoch", &self.epoch)
             .field("seq", &self.seq)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -4,7 +4,7 @@
 //! held.
 
 use super::aside::{MISSING, Rare, Untold};
-use super::item::{AS_ABOVE, Admit, Body, Gap, Slot, Tail};
+use super::item::{Admit, Body, Gap, Leaves, Mark, Slot, Tail};
 use super::{Order, Ranges};
 
 impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
@@ -14,15 +14,10 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         self.aside.need(self.max_held as usize, self.floor)
     }
 
-    pub(super) fn capacity(&self) -> usize {
-        let made = self.aside.get().map(|rare| rare.queue.capacity());
-        made.unwrap_or(self.max_held as usize + 1)
-    }
-
     /// How many more would find room.
     #[inline]
     pub(super) fn free(&self) -> usize {
-        self.capacity() - (self.ready + self.held) as usize
+        (self.capacity - self.ready - self.held) as usize
     }
 
     /// Only these numbers are missing, and of those nobody was told.
@@ -37,23 +32,30 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     }
 
     /// Where something may come behind it, the fact at the edge waits like every other.
+    #[inline(never)]
     pub(super) fn queue_next(&mut self) {
         let Some(item) = self.next.take() else {
             return;
         };
-        let slot = Slot {
-            epoch: self.epoch,
-            seq: self.edge,
-            mark: self.place,
-            skipped: Gap::NONE,
-            late: false,
-            body: Body::Fact(item),
-        };
-        let kept = self.rare().queue.insert(0, slot);
+        let (seq, mark) = (self.edge, Mark::ranked(self.place));
+        let rare = self.rare();
+        let leaves = Leaves::new(false, rare.epochs.own());
+        let body = Body::Fact { leaves, mark, item };
+        let kept = rare.queue.insert(0, Slot { seq, body });
         debug_assert!(kept.is_ok(), "it found nothing else here");
         self.ready = 1;
     }
 
+    /// What comes from here on is of another epoch than what was decided.
+    pub(super) fn end_epoch(&mut self, epoch: u64) {
+        let (before, ready) = (self.epoch, self.ready);
+        if ready > 0 {
+            self.rare().epochs.begin(before, epoch, ready);
+            self.has_more = true;
+        }
+    }
+
+    #[inline(never)]
     pub(super) fn offer_below(&mut self, seq: u64, copy_possible: bool, item: T) -> Admit<T> {
         let vouched = self.has_vouched && seq <= self.vouched;
         let missing = self.aside.get().is_some_and(|rare| rare.is_missing(seq));
@@ -72,14 +74,16 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     }
 
     /// The fact of a closed place came after all.
+    #[inline(never)]
     pub(super) fn fill(&mut self, seq: u64, item: T) -> Admit<T> {
-        let mut body = Body::Gone;
+        let mut body = Body::GONE;
         if !self.as_arrives {
-            body = Body::Fact(item);
+            body = Body::fact(item);
         } else if let Err(item) = self.push_ready(self.epoch, seq, self.outdated, item) {
             return Admit::Busy(item);
         }
         if let Some(slot) = self.slot_of_mut(seq) {
+            body.set_mark(slot.body.mark());
             slot.body = body;
         }
         Admit::Taken
@@ -150,7 +154,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     #[inline]
     pub(crate) fn is_next(&self, seq: u64) -> bool {
         match self.edge() {
-            Some(edge) => edge.checked_add(1) == Some(seq),
+            Some(edge) => seq.wrapping_sub(edge) == 1 && seq > 0,
             None => seq <= 1,
         }
     }
@@ -190,37 +194,38 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
 
     /// Holds it at its place. The caller looked for room.
     #[inline]
-    pub(super) fn hold(&mut self, seq: u64, body: Body<T>) {
+    pub(super) fn hold(&mut self, seq: u64, mut body: Body<T>) {
         let (edge, ready) = (self.edge, self.ready as usize);
         let arrival = self.clock.as_micros();
         // The earliest of all stays the earliest.
         if self.held == 0 {
             (self.since, self.since_at) = (arrival, seq);
+            self.rare().began = arrival;
         }
         self.held += 1;
-        let mut slot = Slot {
-            epoch: self.epoch,
-            seq,
-            mark: AS_ABOVE,
-            skipped: Gap::NONE,
-            late: false,
-            body,
-        };
         let has_begun = self.has_begun;
-        let queue = &mut self.rare().queue;
+        let Rare { queue, began, .. } = self.rare();
         let place = far(edge, seq);
         let in_window = has_begun && queue.open_window(ready, place, |slot| far(edge, slot.seq));
         // Time does not go back, so a new arrival is the earliest only where nothing higher is held.
         if in_window {
             if queue.last_place().is_none_or(|last| last < place) {
-                slot.mark = arrival;
+                body.set_mark(Mark::arrival(*began, arrival));
             }
-            queue.put(place, slot);
+            queue.put(place, Slot { seq, body });
             return;
         }
-        let at = queue.partition_point(ready, |slot| slot.seq < seq);
+        self.hold_behind(Slot { seq, body });
+    }
+
+    /// Holds it where it belongs among the others, which are in no window.
+    #[inline(never)]
+    fn hold_behind(&mut self, mut slot: Slot<T>) {
+        let (ready, arrival) = (self.ready as usize, self.clock.as_micros());
+        let Rare { queue, began, .. } = self.rare();
+        let at = queue.partition_point(ready, |held| held.seq < slot.seq);
         if at == queue.len() {
-            slot.mark = arrival;
+            slot.body.set_mark(Mark::arrival(*began, arrival));
         }
         let kept = queue.insert(at, slot);
         debug_assert!(kept.is_ok(), "the caller looked for room");
@@ -238,26 +243,31 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         if self.free() == 0 {
             return Err(item);
         }
-        let mark = self.place + 1;
+        let (rank, own) = (self.place + 1, self.epoch);
         let rare = self.rare();
         if rare.tail.is_some_and(|tail| tail.epoch != epoch) {
             return Err(item);
         }
-        let skipped = rare.tail.take().map_or(Gap::NONE, |tail| tail.gap);
-        let slot = Slot {
-            epoch,
-            seq,
-            mark,
-            skipped,
-            late,
-            body: Body::Fact(item),
+        let number = match epoch == own {
+            true => Some(rare.epochs.own()),
+            false => rare.epochs.add(epoch),
         };
-        let kept = rare.queue.insert(at, slot);
+        let Some(number) = number else {
+            return Err(item);
+        };
+        let (leaves, mark) = (Leaves::new(late, number), Mark::ranked(rank));
+        let tail = rare.tail.take();
+        if let Some(Tail { gap, .. }) = tail {
+            rare.tell_before(mark, Leaves::new(false, number), gap);
+        }
+        let body = Body::Fact { leaves, mark, item };
+        let kept = rare.queue.insert(at, Slot { seq, body });
         debug_assert!(kept.is_ok(), "looked for room above");
         rare.late += u64::from(late);
+        self.has_more |= epoch != own || tail.is_some();
         self.has_tail = false;
         self.ready += 1;
-        self.place = mark;
+        self.place = rank;
         Ok(())
     }
 
@@ -282,6 +292,7 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     }
 
     /// Gives up what is missing before the lowest held, or starts the order there.
+    #[inline(never)]
     fn pass_gap(&mut self) {
         let Some(head) = self.head().map(|slot| slot.seq) else {
             return;
@@ -304,31 +315,48 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
     }
 
     /// Decides the lowest held, before which nothing is missing or all is given up; `skipped` is told before it.
+    #[inline(never)]
     fn release(&mut self, mut skipped: Gap) {
-        let mark = self.next_place();
-        let (late, at) = (self.outdated, self.ready as usize);
+        let rank = self.next_place();
+        let (outdated, at) = (self.outdated, self.ready as usize);
         let rare = self.rare();
+        let number = rare.epochs.own();
         let slot = match rare.queue.has_window() {
             true => rare.queue.at_place_mut(0),
             false => rare.queue.get_mut(at),
         };
         let Some(slot) = slot else { return };
         let seq = slot.seq;
-        let is_fact = matches!(slot.body, Body::Fact(_));
-        let is_closed = matches!(slot.body, Body::Closed);
+        let is_closed = matches!(slot.body, Body::Closed(_));
         // A place that says nothing itself carries the tail's range, so that what is given up after it cannot join that over it.
         if let Some(Tail { gap, .. }) = rare.tail.take() {
             let last = if skipped.is_none() { gap } else { skipped }.last;
             skipped = Gap { last, ..gap };
         }
-        (slot.mark, slot.skipped, slot.late) = (mark, skipped, late);
-        let stays = is_fact || !skipped.is_none();
+        let (told, mark) = (!skipped.is_none(), Mark::ranked(rank));
+        let mut is_fact = false;
+        if let Body::Fact { leaves, .. } = &mut slot.body {
+            (is_fact, *leaves) = (true, Leaves::new(outdated, number));
+            slot.body.set_mark(mark);
+        } else if told {
+            slot.seq = skipped.last;
+            slot.body = Body::Gap {
+                leaves: Leaves::new(false, number),
+                mark,
+                first: skipped.first,
+            };
+        }
+        if is_fact && told {
+            rare.tell_before(mark, Leaves::new(false, number), skipped);
+        }
+        let stays = is_fact || told;
         if stays {
-            rare.queue.leave_window();
-            rare.late += u64::from(is_fact && late);
+            rare.queue.leave_window(1);
+            rare.late += u64::from(is_fact && outdated);
         } else {
             rare.queue.remove_behind(at);
         }
+        self.has_more |= is_fact && told;
         self.has_tail = false;
         self.held -= 1;
         self.ready += u32::from(stays);
@@ -348,21 +376,24 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         let Some(rare) = self.aside.get_mut() else {
             return;
         };
+        let as_decided = Leaves::new(self.outdated, rare.epochs.own());
         let (mut run, mut seq) = (0, 0);
-        while let Some(slot) = rare.queue.at_place_mut(0)
-            && matches!(slot.body, Body::Fact(_))
+        while let Some(slot) = rare.queue.at_place_mut(u64::from(run))
+            && let Body::Fact { leaves, mark, .. } = &mut slot.body
         {
             run += 1;
-            (slot.mark, slot.late) = (self.place + u64::from(run), self.outdated);
+            (*mark, *leaves) = (Mark::ranked(self.place + u64::from(run)), as_decided);
             seq = slot.seq;
-            rare.queue.leave_window();
         }
         if run > 0 {
+            rare.queue.leave_window(run);
             self.place += u64::from(run);
             self.held -= run;
             self.ready += run;
             self.edge = seq;
-            rare.late += u64::from(run) * u64::from(self.outdated);
+            if self.outdated {
+                rare.late += u64::from(run);
+            }
             self.look_for_first(seq);
         }
     }
@@ -384,13 +415,14 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
         let mut place = queue.first_place();
         if place.is_none() {
             let held = (self.ready as usize..queue.len()).filter_map(|at| queue.get(at));
-            return first_of(held);
+            return first_of(rare.began, held);
         }
-        first_of(core::iter::from_fn(|| {
+        let held = core::iter::from_fn(|| {
             let slot = queue.at_place(place?);
             place = queue.next_place(place?);
             slot
-        }))
+        });
+        first_of(rare.began, held)
     }
 
     /// Decides everything up to `seq`, which has no slot.
@@ -419,9 +451,9 @@ impl<T, S: AsRef<[Option<Slot<T>>]> + AsMut<[Option<Slot<T>>]>> Order<T, S> {
 }
 
 /// When the first of these arrived, and its number.
-fn first_of<'s, T: 's>(mut held: impl Iterator<Item = &'s Slot<T>>) -> (u64, u64) {
-    let first = held.find(|slot| slot.mark != AS_ABOVE);
-    first.map_or((AS_ABOVE, u64::MAX), |slot| (slot.mark, slot.seq))
+fn first_of<'s, T: 's>(began: u64, mut held: impl Iterator<Item = &'s Slot<T>>) -> (u64, u64) {
+    let first = held.find_map(|slot| Some((slot.body.mark().arrived(began)?, slot.seq)));
+    first.unwrap_or((u64::MAX, u64::MAX))
 }
 
 /// The place in the window of a number above the edge.

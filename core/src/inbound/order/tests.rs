@@ -379,7 +379,7 @@ fn br_55_early_is_a_no_op_a_step_back_is_clamped_and_the_end_of_time_saturates()
 
 #[test]
 fn a_fact_that_finds_no_room_changes_nothing_and_can_be_given_up() {
-    let mut order = Order::new([const { None }; 1], OrderConfig::default());
+    let mut order = Order::new([const { [const { None }; 1] }; 2], OrderConfig::default());
     assert_eq!(order.offer(ms(0), 1, false, 1), Admit::Taken);
     assert_eq!(order.offer(ms(0), 2, false, 2), Admit::Taken);
     assert!(!order.has_room());
@@ -426,7 +426,7 @@ fn arriving_with_room_for_4() -> Order<u32, [Option<Slot<u32>>; 3]> {
         as_arrives,
         ..OrderConfig::default()
     };
-    let mut order = Order::new([const { None }; 3], config);
+    let mut order = Order::new([const { [const { None }; 3] }; 2], config);
     assert!(order.begin(9, true));
     for seq in [5, 3] {
         assert_eq!(order.offer(ms(0), seq, false, seq as u32), Admit::Taken);
@@ -468,7 +468,7 @@ fn no_skipped_covers_what_was_delivered_between_two_that_were_given_up() {
 
 #[test]
 fn a_closed_place_is_in_no_skipped_and_without_room_it_is_refused() {
-    let mut order = Order::new([const { None }; 2], OrderConfig::default());
+    let mut order = Order::new([const { [const { None }; 2] }; 2], OrderConfig::default());
     for seq in 1..=3 {
         assert_eq!(order.offer(ms(0), seq, false, 0), Admit::Taken);
     }
@@ -494,13 +494,65 @@ fn a_closed_place_is_in_no_skipped_and_without_room_it_is_refused() {
 }
 
 #[test]
+fn what_waits_keeps_its_epoch_and_where_too_many_wait_none_begins_and_none_is_passed_on() {
+    let mut order = order();
+    let fact = |epoch, seq| Release::Fact {
+        epoch,
+        seq,
+        late: false,
+        item: seq as u32,
+    };
+    for epoch in 1..=8 {
+        assert!(order.begin(epoch, true));
+        assert_eq!(order.offer(ms(0), 1, false, 1), Admit::Taken);
+        // Of one that waits already as many as may come.
+        assert_eq!(order.pass(1, 7, 7), Ok(()));
+    }
+    assert!(!order.has_epochs() && !order.begin(9, true) && !order.begin(1, true));
+    assert_eq!(order.pass(9, 5, 5), Err(5));
+    assert_eq!((order.edge(), order.pass(8, 6, 6)), (Some(1), Ok(())));
+    for epoch in 1..=8 {
+        assert_eq!(order.front().map(|front| front.epoch), Some(epoch));
+        assert_eq!(order.poll(), Some(fact(epoch, 1)));
+        assert_eq!(order.poll(), Some(fact(1, 7)));
+        // The first one goes on to wait.
+        assert_eq!(order.has_epochs(), epoch > 1);
+    }
+    assert!(order.begin(9, true));
+    assert_eq!(order.offer(ms(0), 1, false, 1), Admit::Taken);
+    assert_eq!(order.pass(8, 5, 5), Ok(()));
+    assert!(order.begin(8, true));
+    let rest: Vec<_> = core::iter::from_fn(|| order.poll()).collect();
+    assert_eq!(rest, [fact(8, 6), fact(9, 1), fact(8, 5)]);
+    assert!(order.is_idle() && order.has_epochs());
+}
+
+#[test]
+fn every_range_is_told_before_its_fact_however_many_wait() {
+    let config = OrderConfig::default();
+    let all = (1..=4).flat_map(|n| [(2 * n - 1, 2 * n - 1, "skipped"), (2 * n, 2 * n, "fact")]);
+    let all: Vec<_> = all.collect();
+    let mut fixed = Order::new([const { [const { None }; 3] }; 2], config);
+    let mut growing = at_one();
+    assert!(fixed.begin(9, true));
+    for seq in [2, 4, 6, 8] {
+        assert_eq!(fixed.offer(ms(0), seq, false, 0), Admit::Taken);
+        assert_eq!(growing.offer(ms(0), seq, false, 0), Admit::Taken);
+    }
+    fixed.handle_timeout(ms(250));
+    growing.handle_timeout(ms(250));
+    assert_eq!(drain(&mut fixed), all);
+    assert_eq!(drain(&mut growing), all);
+}
+
+#[test]
 fn busy_is_cured_by_handing_out_whatever_is_held() {
     for as_arrives in [false, true] {
         let config = OrderConfig {
             as_arrives,
             ..OrderConfig::default()
         };
-        let mut order = Order::new([const { None }; 3], config);
+        let mut order = Order::new([const { [const { None }; 3] }; 2], config);
         for seq in (2..40).step_by(2) {
             let admit = order.offer(ms(0), seq, false, 0);
             assert_eq!(admit, Admit::Taken, "{seq} {as_arrives}");

@@ -1,9 +1,9 @@
 //! An order as plainly as it can be written: one unsorted list of what is held, one set of numbers that are missing, one queue.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-use super::super::{Admit, MISSING, OrderConfig, Release, UNTOLD};
+use super::super::{Admit, EPOCHS, MISSING, OrderConfig, Release, UNTOLD};
 use crate::time::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,7 +91,7 @@ impl Model {
     }
 
     pub(in crate::inbound) fn begin(&mut self, epoch: u64, at_one: bool) -> bool {
-        if matches!(self.out.back(), Some(Out::Tail { .. })) {
+        if matches!(self.out.back(), Some(Out::Tail { .. })) || self.others() == EPOCHS - 1 {
             return false;
         }
         while !self.held.is_empty() {
@@ -245,6 +245,18 @@ impl Model {
             | Out::Alone { epoch, first, last }
             | Out::Tail { epoch, first, last } => Release::Skipped { epoch, first, last },
         })
+    }
+
+    /// How many epochs but its own there are of what waits.
+    fn others(&self) -> usize {
+        let epoch = |out: &Out| match *out {
+            Out::Fact { epoch, .. }
+            | Out::Skipped { epoch, .. }
+            | Out::Alone { epoch, .. }
+            | Out::Tail { epoch, .. } => epoch,
+        };
+        let all: BTreeSet<u64> = self.out.iter().map(epoch).collect();
+        all.len() - usize::from(all.contains(&self.epoch))
     }
 
     fn free(&self) -> usize {

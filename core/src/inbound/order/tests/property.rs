@@ -171,31 +171,34 @@ fn run(script: &[Op], capacity: usize, as_arrives: bool, sparse: bool) -> [u64; 
     let room = capacity + 1;
     match capacity {
         1 => compare(
-            Order::new([const { None }; 1], config),
+            Order::new([const { [const { None }; 1] }; 2], config),
             config,
             room,
             script,
         ),
         2 => compare(
-            Order::new([const { None }; 2], config),
+            Order::new([const { [const { None }; 2] }; 2], config),
             config,
             room,
             script,
         ),
         3 => compare(
-            Order::new([const { None }; 3], config),
+            Order::new([const { [const { None }; 3] }; 2], config),
             config,
             room,
             script,
         ),
         5 => compare(
-            Order::new([const { None }; 5], config),
+            Order::new([const { [const { None }; 5] }; 2], config),
             config,
             room,
             script,
         ),
         8 => compare(
-            Order::new(heapless::Vec::<_, 8>::from([const { None }; 8]), config),
+            Order::new(
+                [(); 2].map(|()| heapless::Vec::<_, 8>::from([const { None }; 8])),
+                config,
+            ),
             config,
             room,
             script,
