@@ -3,6 +3,7 @@
 //! Decides: who knows what, and when the keys change. Leaves to others: sealing, opening and refusing, which are the core's. Believes: the host's date, for
 //! which key period it is, and the runtime's clock, for the pace. Bounded by: [`FACTS`] of each of two publishers, 5 s for the last of them.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -45,12 +46,14 @@ fn realm() -> RealmId {
 struct Keeper {
     table: Table,
     keys: SharedKeys,
-    ahead_ms: u64,
+    /// In ms; set before a group is joined.
+    ahead: Arc<AtomicU64>,
 }
 
 impl Answers for Keeper {
     fn keys(&mut self, question: KeyQuestion, reply: Reply<Result<KeyPeriods, UnopenedReason>>) {
-        let wall = WallMs::new(human::now()).saturating_add(self.ahead_ms);
+        let ahead = self.ahead.load(Ordering::Relaxed);
+        let wall = WallMs::new(human::now()).saturating_add(ahead);
         let given = self.keys.periods(question.which, wall);
         reply.answer(given.map(|mut given| {
             for period in &mut given.periods {
@@ -60,7 +63,7 @@ impl Answers for Keeper {
                     &mut period.accept_until,
                 ];
                 for time in times {
-                    *time = time.saturating_sub(self.ahead_ms);
+                    *time = time.saturating_sub(ahead);
                 }
             }
             given
@@ -151,6 +154,8 @@ fn lock(got: &Mutex<Got>) -> MutexGuard<'_, Got> {
 pub(super) struct Vault {
     publisher: Node,
     group: GroupId,
+    /// When its keys change, in ms as the host's date has it.
+    change: u64,
     intruder: Node,
     member: Reader,
     outsider: Reader,
@@ -173,37 +178,41 @@ impl Vault {
         let policy = SealPolicy::Required;
         let keys = SharedKeys::new(realm(), PREFIX, policy, ROTATION_MS, &secret)
             .map_err(|error| broken(&error))?;
-        let change = human::now() + pace.mul_f64(0.4).as_millis() as u64;
-        let ahead_ms = ROTATION_MS - change % ROTATION_MS;
+        let ahead = Arc::new(AtomicU64::new(0));
         let key = keyfile::throwaway()?;
         let table = Table::new().member(realm(), key.node_id());
         let keeper = || Keeper {
             table: table.clone(),
             keys: keys.clone(),
-            ahead_ms,
+            ahead: Arc::clone(&ahead),
         };
         let start = |key, address: &str| Node::builder(key).station(address);
         let run = |builder: tidings_tokio::NodeBuilder| builder.start().map_err(|e| broken(&e));
 
         let publisher = start(key, &tapped).map_err(|error| broken(&error))?;
         let publisher = run(publisher.answers(keeper()))?;
-        let group = join(&publisher)?;
         let intruder = start(keyfile::throwaway()?, &tapped).map_err(|error| broken(&error))?;
         let intruder = run(intruder)?;
-        let node = start(keyfile::throwaway()?, address).map_err(|error| broken(&error))?;
-        let node = run(node.answers(keeper()))?;
-        let opened = wanted().group(join(&node)?);
-        let member = Reader::start(node.clone(), subscribe(&node, opened).await?, told.clone());
-        let node = start(keyfile::throwaway()?, address).map_err(|error| broken(&error))?;
-        let node = run(node.answers(table))?;
-        let outsider = Reader::start(node.clone(), subscribe(&node, wanted()).await?, told);
-        for node in [&publisher, &intruder] {
+        let member = start(keyfile::throwaway()?, address).map_err(|error| broken(&error))?;
+        let member = run(member.answers(keeper()))?;
+        let outsider = start(keyfile::throwaway()?, address).map_err(|error| broken(&error))?;
+        let outsider = run(outsider.answers(table))?;
+        for node in [&publisher, &intruder, &member, &outsider] {
             let connected = node.connected(1, WITHIN).await;
             connected.map_err(|error| broken(&error))?;
         }
+        // From here on it goes fast.
+        let change = human::now() + pace.mul_f64(0.4).as_millis() as u64 + 300;
+        ahead.store(ROTATION_MS - change % ROTATION_MS, Ordering::Relaxed);
+        let group = join(&publisher)?;
+        let opened = subscribe(&member, wanted().group(join(&member)?)).await?;
+        let closed = subscribe(&outsider, wanted()).await?;
+        let member = Reader::start(member, opened, told.clone());
+        let outsider = Reader::start(outsider, closed, told);
         Ok(Self {
             publisher,
             group,
+            change,
             intruder,
             member,
             outsider,
@@ -217,6 +226,10 @@ impl Vault {
         for n in 0..FACTS {
             let share = n as f64 / FACTS as f64;
             tokio::time::sleep_until(began + pace.mul_f64(0.8 * share)).await;
+            // However long the pace: half of it under one key, half under the next.
+            while n == FACTS / 2 && human::now() <= self.change {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
             let sealed = said(SECRET, n)?.group(self.group);
             for (node, request) in [(&self.publisher, sealed), (&self.intruder, said(LIE, n)?)] {
                 let published = node.publish(request).await;
