@@ -30,34 +30,39 @@ use crate::table::TableKey;
 use crate::time::{Instant, Now};
 use crate::{AskId, LinkId, NodeId, RealmId, SubscriptionId};
 
-/// A source that has to be looked up, as its verdicts are found by it.
-pub(super) type SourceId = [u8; 32];
+/// A source that has to be looked up, with its realm, as its verdicts are found by it: half of a hash of what this node's own subscriptions say.
+pub(super) type SourceId = u128;
 
 /// What a verdict is found by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SourceKey {
     publisher: NodeId,
-    realm: RealmId,
     source: SourceId,
 }
 
 impl TableKey for SourceKey {
-    /// The publishers of one realm and source differ in theirs, of which nobody can choose many that are alike.
+    /// The publishers of one source differ in theirs, of which nobody can choose many that are alike.
+    #[inline]
     fn prefix(&self) -> [u64; 2] {
         let [publisher, more] = self.publisher.prefix();
-        let ([realm, _], [source, _]) = (self.realm.prefix(), self.source.prefix());
-        [publisher, more ^ realm ^ source.rotate_left(32)]
+        [publisher, more ^ self.source as u64]
     }
 }
 
 impl Sources {
     /// What its verdicts are found by, if it is one that has to be looked up.
-    pub(super) fn id(&self) -> Option<SourceId> {
-        match self {
-            Self::Members => Some([0; 32]),
-            Self::Nodes(_) | Self::Open => None,
-            Self::Org(name) => Some(Sha256::digest(name.as_bytes()).into()),
-        }
+    pub(super) fn id(&self, realm: &RealmId) -> Option<SourceId> {
+        let name = match self {
+            // No organisation is called so.
+            Self::Members => "",
+            Self::Nodes(_) | Self::Open => return None,
+            Self::Org(name) => name,
+        };
+        let hash = Sha256::new()
+            .chain_update(realm.as_bytes())
+            .chain_update(name.as_bytes());
+        let hash: [u8; 32] = hash.finalize().into();
+        hash.first_chunk().map(|half| u128::from_le_bytes(*half))
     }
 }
 
@@ -272,7 +277,6 @@ impl Client {
         let delivery = &arrived.delivery;
         let key = SourceKey {
             publisher: delivery.publisher(),
-            realm: delivery.realm(),
             source,
         };
         let link = arrived.from.link;
@@ -280,18 +284,18 @@ impl Client {
             machine, realms, ..
         } = &mut self.verdicts;
         let limits = *machine.limits();
-        let realm = realms.get_mut(&key.realm);
+        let realm = realms.get_mut(&delivery.realm());
         let judged = machine.judge(now, &key, |known| {
             realm.is_some_and(|realm| realm.window.take(now.mono, &limits, known, link))
         });
         match judged {
             Judgement::Admit(None) => Found::Admit,
             Judgement::Admit(Some(lookup)) => {
-                self.ask_source(now, &key, reader, lookup);
+                self.ask_source(now, delivery, reader, lookup);
                 Found::Admit
             }
             Judgement::Ask(lookup) => {
-                self.ask_source(now, &key, reader, lookup);
+                self.ask_source(now, delivery, reader, lookup);
                 Found::Hold(lookup.id)
             }
             Judgement::Drop(dropped) => Found::Drop(dropped.reason()),
@@ -301,7 +305,13 @@ impl Client {
     }
 
     /// Asks the driver, in the words of a subscription that has this source.
-    fn ask_source(&mut self, now: Now, key: &SourceKey, reader: SubscriptionId, lookup: Lookup) {
+    fn ask_source(
+        &mut self,
+        now: Now,
+        delivery: &Delivery,
+        reader: SubscriptionId,
+        lookup: Lookup,
+    ) {
         let named = self.subscriptions.get(reader).map(|found| &found.sources);
         let source = match named {
             Some(Sources::Org(name)) => Source::Org(name.clone()),
@@ -310,9 +320,9 @@ impl Client {
         self.actions.push_back(Action::Ask {
             ask: AskId::about(Asked::Source, lookup.id.slot, lookup.id.turn),
             question: Question::Source {
-                realm: key.realm,
+                realm: delivery.realm(),
                 source,
-                publisher: key.publisher,
+                publisher: delivery.publisher(),
             },
             deadline: lookup.deadline,
         });
@@ -360,10 +370,10 @@ impl Client {
         delivery: &Delivery,
         readers: &[SubscriptionId],
     ) -> Vec<SubscriptionId> {
-        let (publisher, realm) = (delivery.publisher(), delivery.realm());
+        let publisher = delivery.publisher();
         let readers = readers.iter().copied();
         readers
-            .filter(|reader| self.refusal(now, publisher, realm, *reader).is_none())
+            .filter(|reader| self.refusal(now, publisher, *reader).is_none())
             .collect()
     }
 
@@ -372,12 +382,10 @@ impl Client {
         &self,
         now: Now,
         publisher: NodeId,
-        realm: RealmId,
         reader: SubscriptionId,
     ) -> Option<SourceRefusal> {
         let key = SourceKey {
             publisher,
-            realm,
             source: self.source_of(reader)?,
         };
         self.verdicts.machine.verdict(now, &key)?.err()

@@ -135,7 +135,7 @@ impl Subscription {
             wire,
             realm: request.realm,
             filter: request.filter,
-            source: request.sources.id(),
+            source: request.sources.id(&request.realm),
             sources: request.sources,
             group: request.group,
             mode: request.mode,
