@@ -50,6 +50,7 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
     let node = node::start(&args.node, false, table)?;
     let group = node::join(&node, realm, sealing.prefix.as_deref())?;
     let mode = Mode::from(args.mode);
+    let heard = format!("hears {} from {sources}", args.filter);
     let request = Subscribe::new(realm, args.filter.as_str(), sources)
         .mode(mode)
         .on_full(OnFull::Pause);
@@ -77,6 +78,7 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
         }
     }
     keyfile::introduce(node.id(), args.node.key.as_deref());
+    say(heard);
 
     let mut reader = Reader {
         show: Show::new(&args, std::io::stdout().is_terminal()),

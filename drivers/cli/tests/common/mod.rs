@@ -123,14 +123,21 @@ impl Subscriber {
         let mut process = Running::start(&mut command);
         let mut stderr = BufReader::new(process.0.stderr.take().unwrap());
         let wanted = format!("carried by {carriers} of");
-        let mut line = String::new();
+        let (mut line, mut said) = (String::new(), String::new());
         while !line.starts_with(&wanted) {
             line.clear();
             assert!(
                 stderr.read_line(&mut line).unwrap() > 0,
                 "it ended before {wanted}"
             );
+            said.push_str(&line);
         }
+        // Whom it hears is said before anything else of the stream.
+        let hears = said.lines().any(|line| {
+            line.strip_prefix("hears ")
+                .is_some_and(|line| line.contains(" from "))
+        });
+        assert!(hears, "{said}");
         Self { process, stderr }
     }
 
