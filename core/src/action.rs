@@ -129,16 +129,21 @@ pub enum Question {
     /// What are the keys of this group?
     KeyPeriods(Box<KeyQuestion>),
     /// Does this source admit this publisher, whose signature on a fact was verified? Answered with [`Answer::Source`].
-    Source {
-        /// The realm the fact was published in.
-        realm: RealmId,
-        /// Which source.
-        source: Source,
-        /// Who published it.
-        publisher: NodeId,
-    },
+    Source(Box<SourceQuestion>),
     /// Does this signature verify? `VerifyJob::run` answers it on any core, `VerifyJob::run_all` several.
     Verify(VerifyJob),
+}
+
+/// Whether a source admits a publisher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SourceQuestion {
+    /// The realm the fact was published in.
+    pub realm: RealmId,
+    /// Which source.
+    pub source: Source,
+    /// Who published it.
+    pub publisher: NodeId,
 }
 
 /// A source whose publishers are looked up.

@@ -3,6 +3,7 @@
 //! Decides: nothing. Leaves to others: that it was verified, wanted and is in order. Believes: no clock. Bounded by: one buffer per
 //! delivery, shared with nobody but its clones.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ops::Range;
 
@@ -31,12 +32,25 @@ pub struct Delivery {
     pub(crate) late: bool,
     /// Its place in the stream that handed it out.
     pub(crate) place: u64,
-    /// The key it is sealed under, if it is.
-    sealed_under: Option<[u8; 8]>,
-    /// Why it could not be opened: it is no delivery then.
-    unopened: Option<UnopenedReason>,
-    /// What was sealed, and a tag's length of nothing; until then a sealed one is no delivery.
-    opened: Option<Arc<[u8]>>,
+    /// What there is to know of its seal, if it has one; aside, because it moves often and mostly has none.
+    seal: Option<Box<Sealed>>,
+}
+
+/// A seal on a publication, and what became of it.
+#[derive(Clone)]
+struct Sealed {
+    key_id: [u8; 8],
+    state: SealState,
+}
+
+#[derive(Clone)]
+enum SealState {
+    /// It is no delivery yet.
+    Closed,
+    /// What was sealed, and a tag's length of nothing.
+    Opened(Arc<[u8]>),
+    /// It is no delivery, and why.
+    Unopened(UnopenedReason),
 }
 
 /// Where `inner` lies in `outer`; both are views of one buffer.
@@ -48,9 +62,12 @@ pub(crate) fn range_in(outer: &[u8], inner: &[u8]) -> Range<u32> {
 impl Delivery {
     /// Its own copy of the publication's bytes: a slice of a read buffer would pin all of it.
     pub(crate) fn copied(publication: &Publication<'_>, via: Via) -> Self {
-        let (payload, sealed_under) = match publication.body {
+        let (payload, seal) = match publication.body {
             Body::Payload(payload) => (payload, None),
-            Body::Sealed(sealed) => (sealed.ct, Some(*sealed.key_id)),
+            Body::Sealed(sealed) => {
+                let (key_id, state) = (*sealed.key_id, SealState::Closed);
+                (sealed.ct, Some(Box::new(Sealed { key_id, state })))
+            }
         };
         let bytes = publication.bytes;
         let [realm, publisher] = publication.ids;
@@ -69,9 +86,7 @@ impl Delivery {
             via,
             late: false,
             place: 0,
-            sealed_under,
-            unopened: None,
-            opened: None,
+            seal,
             bytes: Arc::from(bytes),
         }
     }
@@ -150,33 +165,34 @@ impl Delivery {
 
     /// Whether it was sealed for a group.
     pub fn sealed(&self) -> bool {
-        self.sealed_under.is_some()
+        self.seal.is_some()
     }
 
     /// The id of the key period it was sealed under, if it was.
     pub fn seal_key_id(&self) -> Option<[u8; 8]> {
-        self.sealed_under
+        self.seal.as_ref().map(|seal| seal.key_id)
     }
 
     /// The key it is sealed under, while it is neither opened nor given up.
     pub(crate) fn sealed_under(&self) -> Option<[u8; 8]> {
-        match (&self.opened, self.unopened) {
-            (None, None) => self.sealed_under,
-            _ => None,
-        }
+        let seal = self.seal.as_ref()?;
+        matches!(seal.state, SealState::Closed).then_some(seal.key_id)
     }
 
     /// Why it could not be opened, and the key it is sealed under.
     pub(crate) fn unopened(&self) -> Option<(UnopenedReason, [u8; 8])> {
-        let key_id = self.sealed_under?;
-        match (&self.opened, self.unopened) {
-            (Some(_), _) => None,
-            (None, reason) => Some((reason.unwrap_or(UnopenedReason::NoGroup), key_id)),
+        let seal = self.seal.as_ref()?;
+        match seal.state {
+            SealState::Opened(_) => None,
+            SealState::Closed => Some((UnopenedReason::NoGroup, seal.key_id)),
+            SealState::Unopened(reason) => Some((reason, seal.key_id)),
         }
     }
 
     pub(crate) fn set_unopened(&mut self, reason: UnopenedReason) {
-        self.unopened = Some(reason);
+        if let Some(seal) = &mut self.seal {
+            seal.state = SealState::Unopened(reason);
+        }
     }
 
     /// Opens what is sealed, where its ciphertext was copied to.
@@ -196,25 +212,29 @@ impl Delivery {
             opened => opened,
         };
         let opened = opened.map_err(|_| tampered)?;
-        self.payload = 0..opened.len() as u32;
-        self.opened = Some(text);
+        let payload = 0..opened.len() as u32;
+        let seal = self.seal.as_mut().ok_or(tampered)?;
+        seal.state = SealState::Opened(text);
+        self.payload = payload;
         Ok(())
     }
 
     /// Bytes it takes, once opened.
     pub(crate) fn weight(&self) -> usize {
-        let opened = match (&self.opened, self.sealed_under) {
-            (Some(opened), _) => opened.len(),
-            (None, Some(_)) => self.payload.len(),
-            (None, None) => 0,
-        };
+        let opened = self.seal.as_ref().map_or(0, |seal| match &seal.state {
+            SealState::Opened(text) => text.len(),
+            _ => self.payload.len(),
+        });
         self.bytes.len() + opened
     }
 
     /// The payload: one CBOR value under the rule of WIRE.md section 2.
     pub fn payload(&self) -> &[u8] {
         let (start, end) = (self.payload.start as usize, self.payload.end as usize);
-        let from = self.opened.as_ref().unwrap_or(&self.bytes);
+        let from = match self.seal.as_ref().map(|seal| &seal.state) {
+            Some(SealState::Opened(text)) => text,
+            _ => &self.bytes,
+        };
         from.get(start..end).unwrap_or_default()
     }
 

@@ -215,7 +215,7 @@ pub mod wire;
 #[cfg(feature = "alloc")]
 pub use action::{
     Action, Answer, Intake, KeyPeriods, KeyQuestion, LinkEvent, Outcome, Question, Ready, Source,
-    StationRef, Transmit, Turn, VerifyJob,
+    SourceQuestion, StationRef, Transmit, Turn, VerifyJob,
 };
 #[cfg(feature = "alloc")]
 pub use client::{

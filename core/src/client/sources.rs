@@ -7,6 +7,7 @@
 //! A verdict is found by realm, source and publisher, and judged once for each fact and source, when it arrives. An anycast is judged for the
 //! one reader it is for, which is none that is known to refuse it, if another is there.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -17,7 +18,7 @@ use super::lanes::LaneKey;
 use super::receive::Arrived;
 use super::timers::Timer;
 use super::{Client, Sources, TopicId};
-use crate::action::{Action, Question, Source};
+use crate::action::{Action, Question, Source, SourceQuestion};
 use crate::code::{DropReason, ObjectFault, SourceRefusal};
 use crate::delivery::Delivery;
 use crate::id::Asked;
@@ -319,11 +320,11 @@ impl Client {
         };
         self.actions.push_back(Action::Ask {
             ask: AskId::about(Asked::Source, lookup.id.slot, lookup.id.turn),
-            question: Question::Source {
+            question: Question::Source(Box::new(SourceQuestion {
                 realm: delivery.realm(),
                 source,
                 publisher: delivery.publisher(),
-            },
+            })),
             deadline: lookup.deadline,
         });
         self.arm_lookups();

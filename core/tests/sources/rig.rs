@@ -25,20 +25,15 @@ pub(crate) fn asked(client: &mut Client) -> Vec<Asked> {
     while let Some(action) = client.poll_action() {
         if let Action::Ask {
             ask,
-            question:
-                Question::Source {
-                    realm,
-                    source,
-                    publisher,
-                },
+            question: Question::Source(question),
             deadline,
         } = action
         {
             asked.push(Asked {
                 ask,
-                realm,
-                source,
-                publisher,
+                realm: question.realm,
+                source: question.source,
+                publisher: question.publisher,
                 deadline,
             });
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tidings::code::UnopenedReason;
 use tidings::inbound::sources::SourceAnswer;
-use tidings::{Answer, KeyPeriods, KeyQuestion, NodeId, Question, RealmId, Source};
+use tidings::{Answer, KeyPeriods, KeyQuestion, NodeId, Question, RealmId, Source, SourceQuestion};
 
 /// Answers a node's questions. Each call returns at once: what takes long moves its [`Reply`] to a thread or a task, and answers from there.
 ///
@@ -108,11 +108,13 @@ impl Answerer {
                 });
                 answers.keys(*question, reply);
             }
-            Question::Source {
-                realm,
-                source,
-                publisher,
-            } => {
+            Question::Source(question) => {
+                let SourceQuestion {
+                    realm,
+                    source,
+                    publisher,
+                    ..
+                } = *question;
                 let reply = Reply::new(|answer: Option<_>| {
                     back(Answer::Source(answer.unwrap_or(SourceAnswer::Unknown)));
                 });

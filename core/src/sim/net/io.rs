@@ -39,13 +39,11 @@ impl Net {
     pub(super) fn asked(&mut self, index: usize, ask: AskId, question: Question) {
         match question {
             Question::KeyPeriods(question) => self.ask_keys(index, ask, question.which),
-            Question::Source {
-                source, publisher, ..
-            } => {
+            Question::Source(question) => {
                 let about = About {
                     host: index,
-                    source,
-                    publisher,
+                    source: question.source,
+                    publisher: question.publisher,
                 };
                 self.ask_source(ask, about);
             }
