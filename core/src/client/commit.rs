@@ -275,7 +275,7 @@ impl Client {
         }
     }
 
-    /// Bytes that the lanes of a subscription hold.
+    /// Bytes that wait for a subscription, in its lanes or for a lookup.
     pub(super) fn account_stream(&mut self, id: SubscriptionId, before: usize, after: usize) {
         if let Some(found) = self.subscriptions.get_mut(id) {
             found.held_bytes = found

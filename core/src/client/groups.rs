@@ -20,7 +20,7 @@ use crate::keyring::{HeapKeyring, KeyringStats, NoKey, PeriodSlot, PullSlot, Whi
 use crate::limits::ClientLimits;
 use crate::refusal::{Misuse, Refusal, Refused};
 use crate::rng::Seed;
-use crate::time::{Instant, Now};
+use crate::time::{Duration, Instant, Now, soonest};
 use crate::topic;
 use crate::{AskId, GroupId, RealmId};
 
@@ -37,6 +37,8 @@ pub(super) struct Joined {
     armed: Option<Instant>,
     /// Lanes whose next fact waits for a key.
     pub(super) waiting: BTreeSet<LaneId>,
+    /// Failures they had looked at when they began to wait.
+    failures: u64,
     /// What was said of it last.
     told: Option<Result<SealPolicy, UnopenedReason>>,
 }
@@ -129,6 +131,7 @@ impl Groups {
             keyring: HeapKeyring::new(periods, pulls, subkeys, rng),
             armed: None,
             waiting: BTreeSet::new(),
+            failures: 0,
             told: None,
         });
         self.index.entry(realm).or_default().insert(prefix, id);
@@ -346,9 +349,8 @@ impl Client {
             return;
         };
         joined.armed = None;
-        let failures = joined.keyring.stats().failures;
         joined.keyring.handle_timeout(now);
-        if joined.keyring.stats().failures > failures {
+        if joined.keyring.stats().failures > joined.failures {
             let reason = UnopenedReason::NoDistributor.text();
             self.report(DiagnosticCode::KeysFailed, None, reason);
         }
@@ -372,6 +374,7 @@ impl Client {
         let Some(joined) = self.groups.get_mut(id) else {
             return;
         };
+        joined.failures = joined.keyring.stats().failures;
         for lane in core::mem::take(&mut joined.waiting) {
             self.touch(lane);
         }
@@ -410,7 +413,11 @@ impl Client {
             joined.told = outcome;
             self.actions.push_back(Action::Keys { group: id, ready });
         }
-        let at = joined.keyring.poll_timeout();
+        // A question was given up by whatever came before the timer did: lanes look at once, but later than now, as this may be called by an output.
+        let missed = joined.keyring.stats().failures > joined.failures;
+        let soon = self.now.mono.saturating_add(Duration::from_micros(1));
+        let soon = joined.armed.map_or(soon, |armed| armed.min(soon));
+        let at = soonest(joined.keyring.poll_timeout(), missed.then_some(soon));
         let armed = core::mem::replace(&mut joined.armed, at);
         if armed != at {
             self.disarm(armed, Timer::Group(id));

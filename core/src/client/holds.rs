@@ -140,6 +140,9 @@ impl Client {
         self.hold_bytes(delivery, true);
         let ends = ends_at(now, delivery);
         for (lookup, readers) in lookups {
+            for reader in readers {
+                self.account_stream(*reader, 0, delivery.weight());
+            }
             let queues = &mut self.verdicts.holds.queues;
             let queue = queues.entry(*lookup).or_default();
             queue.facts.push_back((id, readers.clone()));
@@ -179,8 +182,8 @@ impl Client {
             return;
         };
         let (delivery, topic, offer) = (held.delivery.clone(), held.topic, held.offer);
-        held.lookups -= 1;
-        let last = held.lookups == 0;
+        let bytes = delivery.weight();
+        let last = held.lookups == 1;
         if last {
             // Room for where it goes.
             self.hold_bytes(&delivery, false);
@@ -191,18 +194,19 @@ impl Client {
             other => Ok(other),
         };
         let (mut taken, mut dropped) = (false, false);
-        match settled {
-            Ok(Settled::Refuse(reason)) => {
-                for reader in readers {
+        let mut near = None;
+        let clear = settled == Ok(Settled::Admit) && self.is_clear_where_sealed(&delivery);
+        if clear {
+            self.refuse_clear(now, &delivery, topic, readers);
+        }
+        for reader in readers {
+            self.account_stream(*reader, bytes, 0);
+            match settled {
+                Ok(Settled::Refuse(reason)) => {
                     self.refuse_source(now, &delivery, topic, *reader, reason);
                 }
-            }
-            Ok(_) if self.is_clear_where_sealed(&delivery) => {
-                self.refuse_clear(now, &delivery, topic, readers);
-            }
-            Ok(_) => {
-                let mut near = None;
-                for reader in readers {
+                Ok(_) if clear => {}
+                Ok(_) => {
                     let key = LaneKey {
                         publisher: delivery.publisher(),
                         topic,
@@ -212,10 +216,8 @@ impl Client {
                     taken |= took;
                     dropped |= !took;
                 }
-            }
-            Err(reason) => {
-                dropped = true;
-                for reader in readers {
+                Err(reason) => {
+                    dropped = true;
                     self.drop_undecided(now, &delivery, topic, *reader, reason);
                 }
             }
@@ -225,7 +227,12 @@ impl Client {
         };
         held.taken |= taken;
         held.dropped |= dropped;
-        if last {
+        // Not before: a stream that ended to make room may have been the last of another lookup.
+        held.lookups -= 1;
+        if held.lookups == 0 {
+            if !last {
+                self.hold_bytes(&delivery, false);
+            }
             self.end_hold(id);
         }
     }
@@ -278,16 +285,23 @@ impl Client {
         if self.verdicts.holds.facts.len() == 0 {
             return;
         }
-        let mut alone = Vec::new();
-        for (lookup, queue) in &mut self.verdicts.holds.queues {
+        let (mut alone, mut bytes) = (Vec::new(), 0usize);
+        let Holds { facts, queues, .. } = &mut self.verdicts.holds;
+        for (lookup, queue) in queues {
             queue.facts.retain_mut(|(id, readers)| {
+                let before = readers.len();
                 readers.retain(|reader| *reader != subscription);
+                if readers.len() < before {
+                    let weight = facts.get(*id).map_or(0, |held| held.delivery.weight());
+                    bytes = bytes.saturating_add(weight);
+                }
                 if readers.is_empty() {
                     alone.push((*lookup, *id));
                 }
                 !readers.is_empty()
             });
         }
+        self.account_stream(subscription, bytes, 0);
         for (lookup, id) in alone {
             self.verdicts.machine.leave(lookup);
             let Some(held) = self.verdicts.holds.facts.get_mut(id) else {

@@ -111,7 +111,7 @@ pub(super) struct Subscription {
     episodes: Episodes<DropReason, [Slot<DropReason>; DropReason::ALL.len()]>,
     pub(super) episode_at: Option<Instant>,
     pub(super) refused: Option<SubscribeRefusal>,
-    /// Bytes of facts that its lanes hold.
+    /// Bytes of facts that its lanes hold, and of those that wait for a lookup.
     pub(super) held_bytes: usize,
     pub(super) commits: Option<Box<Commits>>,
     /// The place of the last fact handed out.

@@ -5,7 +5,7 @@ use tidings::keyring::Which;
 use tidings::{ClientConfig, ClientLimits, Item, Misuse, Now};
 
 use super::common::{Fact, TOPIC, at, counter, id_of, items, open, signer};
-use super::rig::{Member, OPENS, PAST, R, key_id, keys, refusal, sealed, told};
+use super::rig::{Member, OPENS, PAST, R, join, key_id, keys, refusal, sealed, told};
 
 #[test]
 fn a_sealed_fact_is_opened_and_says_under_which_key_it_came() {
@@ -447,4 +447,31 @@ fn fact_key_and_timer_of_one_tick_settle_the_fact_once_in_every_order() {
             }
         }
     }
+}
+
+/// What comes at the deadline moves the keyring on before its timer does.
+#[test]
+fn what_waits_is_told_at_the_deadline_though_something_else_came_first() {
+    let one = Which::One(key_id(9));
+    let waiting = || {
+        let mut member = Member::new(SealPolicy::Preferred);
+        member.seq(at(1), 1, 9);
+        assert_eq!(member.asks(), [one]);
+        member
+    };
+    // A fact of another lane: its key is here, or has to be asked for.
+    for period in [0, PAST] {
+        let mut member = waiting();
+        let theirs = sealed(&signer(8), Fact::numbered(1), period);
+        member.node.object(at(15_001), 0, &theirs);
+        member.node.time(at(15_002));
+        let words = member.words();
+        let told = "unopened 1 no_distributor".to_owned();
+        assert!(words.contains(&told), "{period} {words:?}");
+    }
+    // Another token: it is asked for again.
+    let mut member = waiting();
+    join(&mut member.node.client, at(15_001));
+    member.node.time(at(15_002));
+    assert_eq!(member.asks(), [one]);
 }

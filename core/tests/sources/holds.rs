@@ -2,11 +2,15 @@
 
 use tidings::code::{DropReason, ObjectFault};
 use tidings::inbound::sources::SourceAnswer;
+use tidings::wire::{self, Body, Draft};
 use tidings::{
-    Answer, ClientConfig, Instant, Misuse, Now, Sources, Subscribe, Verification, WallMs,
+    Answer, ClientConfig, Instant, Item, Misuse, Now, OnFull, Source, Sources, Subscribe,
+    Verification, WallMs,
 };
 
-use crate::common::{Fact, Node, TOPIC, asked as signatures, at, realm, signer};
+use crate::common::{
+    EPOCH, Fact, Node, TOPIC, asked as signatures, at, id_of, items, realm, signer,
+};
 use crate::rig::{Rig, admitted, asked, members, org, refused, until};
 
 #[test]
@@ -287,4 +291,93 @@ fn what_waits_takes_a_quarter_of_the_bytes_at_most() {
         .line("held_bytes")
         .map(|line| line.used);
     assert_eq!(left, Some(0));
+}
+
+#[test]
+fn nothing_is_committed_past_a_fact_that_waits_for_its_lookup() {
+    let mut node = Node::with(ClientConfig::new(signer(1)), 1, members().committing());
+    let stream = node.stream;
+    let commit = |node: &mut Node| {
+        let got = items(&mut node.client, stream);
+        let [Item::Fact(fact)] = &got[..] else {
+            panic!("{got:?}")
+        };
+        let kept = node.client.commit(stream, fact).expect("all was read");
+        let kept = wire::Positions::decode(&kept).expect("its own");
+        kept.stations()[0].position.offset
+    };
+    node.seq(at(0), 0, 1);
+    let ask = asked(&mut node.client).pop().expect("a lookup").ask;
+    let answer = Answer::Source(admitted());
+    assert_eq!(node.client.answer(at(1), ask, answer), Ok(()));
+    let before = commit(&mut node);
+    node.publisher = Box::new(signer(8));
+    node.seq(at(2), 0, 1);
+    let ask = asked(&mut node.client).pop().expect("a lookup").ask;
+    node.publisher = Box::new(signer(7));
+    node.seq(at(3), 0, 2);
+    assert_eq!(commit(&mut node), before, "one waits");
+    let answer = Answer::Source(admitted());
+    assert_eq!(node.client.answer(at(4), ask, answer), Ok(()));
+    assert!(commit(&mut node) > before, "all is here");
+}
+
+/// A publication with so many bytes of payload.
+fn large(by: u64, seq: u64, bytes: usize) -> Vec<u8> {
+    let signer = signer(by);
+    let payload = wire::to_payload(&"x".repeat(bytes)).expect("a text");
+    let draft = Draft {
+        realm: realm(),
+        topic: TOPIC,
+        publisher: id_of(&signer),
+        epoch: Some(EPOCH),
+        seq,
+        published_at: at(0).wall,
+        ttl_ms: None,
+        one: false,
+        body: Body::Payload(&payload),
+    };
+    let mut object = Vec::new();
+    draft.sign(&signer, &mut object).expect("it signs");
+    object
+}
+
+#[test]
+fn what_one_took_stays_known_where_room_for_it_ended_the_stream_of_another() {
+    const MOST: usize = 4 << 20;
+    let mut rig = Rig::with(1, |limits| limits.held_bytes = MOST);
+    let acme = rig.subscribe(org("acme").on_full(OnFull::Disconnect));
+    // Both wait for it.
+    let waits = large(7, 1, 40_000);
+    rig.node.object(at(0), 0, &waits);
+    let lookups = rig.asked();
+    // Who speaks to acme alone fills its stream, until there is room for no more than half of that.
+    rig.node.object(at(0), 0, &large(8, 1, 20_000));
+    for lookup in rig.asked() {
+        let answer = match lookup.source {
+            Source::Members => refused(),
+            _ => admitted(),
+        };
+        rig.told(0, lookup.ask, answer);
+    }
+    let used = |rig: &Rig| {
+        let memory = rig.node.client.memory();
+        memory.line("held_bytes").map_or(0, |line| line.used)
+    };
+    for seq in 2.. {
+        if used(&rig) + waits.len() > MOST {
+            break;
+        }
+        rig.node.object(at(0), 0, &large(8, seq, 20_000));
+    }
+    let members = lookups.iter().find(|one| one.source == Source::Members);
+    rig.told(1, members.expect("asked").ask, admitted());
+    assert!(
+        rig.words_of(acme).contains(&"ended".into()),
+        "its bytes made room"
+    );
+    rig.node.object(at(2), 0, &waits);
+    assert_eq!(rig.node.faults(ObjectFault::Duplicate), 1);
+    assert_eq!(rig.later(20_000), ["1"]);
+    assert_eq!(used(&rig), 0);
 }
