@@ -322,6 +322,8 @@ impl Client {
             found.realm == *realm && !found.is_ended() && topic::matches(&found.filter, name)
         });
         found.extend(matching.map(|(id, _)| id));
+        // In the order in which they were made, as for a topic that is known: their places depend on when others' readers took `Ended`.
+        found.sort_unstable_by_key(|id| self.subscriptions.get(*id).map(|found| found.made));
         None
     }
 

@@ -90,6 +90,8 @@ pub struct Client {
     wires: Arena<WireId, Wire>,
     wire_index: BTreeMap<(RealmId, String), WireId>,
     subscriptions: Arena<SubscriptionId, Subscription>,
+    /// How many there were so far.
+    subscriptions_made: u64,
     /// How many of them pause their links.
     pausing: usize,
     /// Topics somebody was heard on, by realm and name.
@@ -166,6 +168,7 @@ impl Client {
             wires: Arena::default(),
             wire_index: BTreeMap::new(),
             subscriptions: Arena::default(),
+            subscriptions_made: 0,
             pausing: 0,
             topics: Arena::default(),
             topic_index: BTreeMap::new(),

@@ -89,6 +89,8 @@ impl StreamItem for Item {
 /// A local subscription.
 #[derive(Debug)]
 pub(super) struct Subscription {
+    /// How many were made before it.
+    pub(super) made: u64,
     pub(super) wire: WireId,
     pub(super) realm: RealmId,
     pub(super) filter: String,
@@ -132,6 +134,7 @@ impl Subscription {
             bytes: limits.held_bytes,
         };
         Self {
+            made: 0,
             wire,
             realm: request.realm,
             filter: request.filter,

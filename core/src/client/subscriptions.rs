@@ -106,6 +106,8 @@ impl Client {
         {
             made.accepted = Some(now.wall);
         }
+        made.made = self.subscriptions_made;
+        self.subscriptions_made += 1;
         let (realm, filter, pauses) = (made.realm, made.filter.clone(), made.pauses);
         self.add_source(realm, made.source);
         let id = self.subscriptions.insert(made);
