@@ -286,24 +286,33 @@ impl Client {
         readers: &[SubscriptionId],
         reason: DropReason,
     ) {
-        let publisher = delivery.publisher();
         for subscription in readers {
-            let key = LaneKey {
-                publisher,
-                topic,
-                subscription: *subscription,
-            };
-            let (epoch, seq) = (delivery.epoch().unwrap_or(0), delivery.seq());
-            let told = !delivery.anycast() && self.close_place(now, key, epoch, seq);
-            if !told {
-                self.dropped(now, *subscription, reason, &publisher);
+            if !self.pass_over(now, delivery, topic, *subscription) {
+                self.dropped(now, *subscription, reason, &delivery.publisher());
             }
         }
     }
 
+    /// One subscription does not get a fact: nothing there waits for its place, if it has one. Answers as `close_place` does.
+    pub(super) fn pass_over(
+        &mut self,
+        now: Now,
+        delivery: &Delivery,
+        topic: TopicId,
+        subscription: SubscriptionId,
+    ) -> bool {
+        let key = LaneKey {
+            publisher: delivery.publisher(),
+            topic,
+            subscription,
+        };
+        let (epoch, seq) = (delivery.epoch().unwrap_or(0), delivery.seq());
+        !delivery.anycast() && self.close_place(now, key, epoch, seq)
+    }
+
     /// Passes over the place of a fact that is dropped. Answers whether a `Skipped` speaks of it, so that no `Dropped` has to: where a full
     /// stream stands before the lane, which has no room to remember the place.
-    pub(super) fn close_place(&mut self, now: Now, key: LaneKey, epoch: u64, seq: u64) -> bool {
+    fn close_place(&mut self, now: Now, key: LaneKey, epoch: u64, seq: u64) -> bool {
         // No record wakes for what is not delivered: each copy of what nobody was told of is told of while its lane rests.
         let Some(lane) = self.lanes.find(&key) else {
             return false;

@@ -4,7 +4,7 @@
 //! others: which key is due (the keyring), the order (the lane). Believes: both clocks. Bounded by: what lanes hold; a lane waits no longer
 //! than its question.
 
-use super::lanes::{LaneKey, LaneSlot};
+use super::lanes::LaneSlot;
 use super::{Client, LaneId, TopicId};
 use crate::SubscriptionId;
 use crate::code::{DiagnosticCode, ObjectFault, SealPolicy, UnopenedReason};
@@ -63,14 +63,7 @@ impl Client {
             ObjectFault::ClearRefused.text(),
         );
         for subscription in readers {
-            let key = LaneKey {
-                publisher: delivery.publisher(),
-                topic,
-                subscription: *subscription,
-            };
-            if !delivery.anycast() {
-                self.close_place(now, key, delivery.epoch().unwrap_or(0), delivery.seq());
-            }
+            self.pass_over(now, delivery, topic, *subscription);
         }
     }
 

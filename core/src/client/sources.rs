@@ -14,7 +14,6 @@ use alloc::vec::Vec;
 use sha2::{Digest, Sha256};
 
 use super::holds::{Holds, Waiting};
-use super::lanes::LaneKey;
 use super::receive::Arrived;
 use super::timers::Timer;
 use super::{Client, Sources, TopicId};
@@ -420,14 +419,7 @@ impl Client {
         if let Some(found) = self.subscriptions.get_mut(reader) {
             found.source_refused += 1;
         }
-        if !delivery.anycast() {
-            let key = LaneKey {
-                publisher: delivery.publisher(),
-                topic,
-                subscription: reader,
-            };
-            self.close_place(now, key, delivery.epoch().unwrap_or(0), delivery.seq());
-        }
+        self.pass_over(now, delivery, topic, reader);
     }
 
     /// It is dropped for one subscription, without a verdict.

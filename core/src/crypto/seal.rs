@@ -9,6 +9,7 @@
 use core::fmt;
 
 use chacha20poly1305::aead::AeadInOut;
+use chacha20poly1305::aead::consts::{U12, U16};
 use chacha20poly1305::{ChaCha20Poly1305, KeyInit};
 use hkdf::Hkdf;
 use sha2::Sha384;
@@ -243,18 +244,7 @@ impl Subkey {
     ) -> Result<&'t mut [u8], OpenError> {
         let mut buffer = [0; MAX_AAD];
         let aad = aad(place, &mut buffer).ok_or(OpenError::TagInvalid)?;
-        let (text, tag) = ct.split_last_chunk_mut().ok_or(OpenError::TagInvalid)?;
-        let tag: &[u8; SEAL_TAG] = tag;
-        let opened = self.cipher().decrypt_inout_detached(
-            nonce.into(),
-            aad,
-            (&mut *text).into(),
-            tag.into(),
-        );
-        match opened {
-            Ok(()) => Ok(text),
-            Err(_) => Err(OpenError::TagInvalid),
-        }
+        open_detached(&self.cipher(), nonce, aad, ct)
     }
 
     fn cipher(&self) -> ChaCha20Poly1305 {
@@ -357,6 +347,23 @@ impl fmt::Display for OpenError {
 }
 
 impl core::error::Error for OpenError {}
+
+/// Opens `ct`, a ciphertext with its tag behind it, where it stands.
+#[inline]
+pub(super) fn open_detached<'t>(
+    cipher: &impl AeadInOut<NonceSize = U12, TagSize = U16>,
+    nonce: &[u8; 12],
+    aad: &[u8],
+    ct: &'t mut [u8],
+) -> Result<&'t mut [u8], OpenError> {
+    let (text, tag) = ct.split_last_chunk_mut().ok_or(OpenError::TagInvalid)?;
+    let tag: &[u8; SEAL_TAG] = tag;
+    let opened = cipher.decrypt_inout_detached(nonce.into(), aad, (&mut *text).into(), tag.into());
+    match opened {
+        Ok(()) => Ok(text),
+        Err(_) => Err(OpenError::TagInvalid),
+    }
+}
 
 /// The associated data of a place whose topic is not too long.
 fn aad<'b>(place: &Place<'_>, buffer: &'b mut [u8; MAX_AAD]) -> Option<&'b [u8]> {

@@ -12,7 +12,7 @@ use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes256Gcm, KeyInit};
 use zeroize::Zeroize;
 
-use super::seal::{MAX_AAD, derive_under};
+use super::seal::{MAX_AAD, derive_under, open_detached};
 use super::{OpenError, PeriodKey, Place, SEAL_TAG, SealError};
 use crate::NodeId;
 use crate::topic::MAX_TOPIC_BYTES;
@@ -77,18 +77,7 @@ impl Subkey1 {
     ) -> Result<&'t mut [u8], OpenError> {
         let mut buffer = [0; MAX_AAD];
         let aad = aad(place, &mut buffer).ok_or(OpenError::TagInvalid)?;
-        let (text, tag) = ct.split_last_chunk_mut().ok_or(OpenError::TagInvalid)?;
-        let tag: &[u8; SEAL_TAG] = tag;
-        let opened = self.cipher().decrypt_inout_detached(
-            nonce.into(),
-            aad,
-            (&mut *text).into(),
-            tag.into(),
-        );
-        match opened {
-            Ok(()) => Ok(text),
-            Err(_) => Err(OpenError::TagInvalid),
-        }
+        open_detached(&self.cipher(), nonce, aad, ct)
     }
 
     fn cipher(&self) -> Aes256Gcm {
