@@ -5,8 +5,8 @@
 //! cargo run --release --features sim --example sim -- --count 2000         a band, over all cores
 //! ```
 //!
-//! `--seeds A..B` runs that band, `--count N` the first N. `--seed N` runs one, `--trace` shows it. A seed that fails is printed with the
-//! rules it broke and shrunk to the fewest acts with which it still fails. `--check-habits` runs each seed a second time, read lazily and in small
+//! `--seeds A..B` runs that band, `--count N` the first N, `--step N` of a band every so manyth alone, those of one kind. `--seed N` runs one,
+//! `--trace` shows it. A seed that fails is printed with the rules it broke and shrunk to the fewest acts with which it still fails. `--check-habits` runs each seed a second time, read lazily and in small
 //! pieces, and a third time as it was, and wants the same streams; `--real-keys` runs it with Ed25519 as well and wants the same trace.
 //! `--lazily` shows the trace as it is read so. `--json` prints one object per line. `--threads N`, `--no-shrink`, `--allow-absent` (a kind of fault or notice may be missing).
 
@@ -20,6 +20,7 @@ use tidings::sim::{Broken, Habit, Options, Outcomes, Tally, drawn, run, shrink};
 #[derive(Clone, Debug)]
 struct Wanted {
     seeds: std::ops::Range<u64>,
+    step: u64,
     single: bool,
     trace: bool,
     json: bool,
@@ -35,6 +36,7 @@ fn parse() -> Result<Wanted, String> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut wanted = Wanted {
         seeds: 0..2000,
+        step: 1,
         single: false,
         trace: false,
         json: false,
@@ -64,6 +66,7 @@ fn parse() -> Result<Wanted, String> {
                 let (from, to) = text.split_once("..").ok_or("--seeds wants A..B")?;
                 wanted.seeds = number(from)?..number(to)?;
             }
+            "--step" => wanted.step = number(&value()?)?.max(1),
             "--count" => wanted.seeds = 0..number(&value()?)?,
             "--threads" => wanted.threads = number(&value()?)?.max(1) as usize,
             "--trace" => wanted.trace = true,
@@ -176,13 +179,14 @@ fn band(wanted: &Wanted, began: Instant) -> (Tally, u64) {
     let next = AtomicU64::new(wanted.seeds.start);
     let failed = AtomicU64::new(0);
     let all = Mutex::new(Tally::default());
-    let total = wanted.seeds.end - wanted.seeds.start;
+    let step = wanted.step;
+    let total = (wanted.seeds.end - wanted.seeds.start) / step;
     std::thread::scope(|scope| {
         for _ in 0..wanted.threads {
             scope.spawn(|| {
                 let mut mine = Tally::default();
                 loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    let seed = next.fetch_add(step, Ordering::Relaxed);
                     if seed >= wanted.seeds.end {
                         break;
                     }
@@ -195,7 +199,7 @@ fn band(wanted: &Wanted, began: Instant) -> (Tally, u64) {
                             tell(&outcome, wanted);
                         }
                     }
-                    let done = seed - wanted.seeds.start + 1;
+                    let done = (seed - wanted.seeds.start) / step + 1;
                     if total >= 10_000 && done.is_multiple_of(total / 100) {
                         let failed = failed.load(Ordering::Relaxed);
                         eprintln!(

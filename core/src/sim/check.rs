@@ -36,11 +36,16 @@ pub(super) struct Sorted<'a> {
     /// What was skipped: place in the stream, whose, first, last.
     pub(super) skipped: Vec<(usize, Numbering, u64, u64)>,
     pub(super) conflicts: Vec<(Numbering, u64, u64)>,
-    /// What was not opened.
-    pub(super) unopened: Vec<(Numbering, u64)>,
+    /// What was not opened: place in the stream, whose, number.
+    pub(super) unopened: Vec<(usize, Numbering, u64)>,
 }
 
 impl Sorted<'_> {
+    /// The numbers of what was not opened.
+    fn not_opened(&self) -> impl Iterator<Item = (Numbering, u64)> {
+        self.unopened.iter().map(|(_, of, seq)| (*of, *seq))
+    }
+
     /// Whether one of the notices right before that place says that what was known of a numbering was given up.
     fn forgot_before(&self, place: usize) -> bool {
         let next = self.notices.partition_point(|(at, ..)| *at < place);
@@ -163,7 +168,7 @@ impl World {
                 }
                 Notice::Unopened { of, seq, .. } => {
                     if let Some(of) = self.numbering(of) {
-                        sorted.unopened.push((of, *seq));
+                        sorted.unopened.push((place, of, *seq));
                     }
                 }
                 _ => {}

@@ -13,6 +13,7 @@ use crate::inbound::lane::Mode;
 use crate::inbound::order::UNTOLD;
 use crate::notice::Notice;
 use crate::sim::plan::Op;
+use crate::sim::secrets::Secrets;
 use crate::sim::trace::words;
 use crate::sim::world::{Told, World};
 use crate::{Duration, Instant};
@@ -101,7 +102,8 @@ impl World {
                 match reason {
                     DropReason::OutOfDate => self.walls_differ(),
                     DropReason::BytesFull => {
-                        plan.held_bytes < 1 << 20 || plan.order_max_buffer < 64
+                        let small = plan.held_bytes < 1 << 20 || plan.order_max_buffer < 64;
+                        small || self.is_crowded(sub, at)
                     }
                     DropReason::DedupFull => plan.dedup_entries < 1024,
                     DropReason::LanesFull => plan.lanes < 64,
@@ -141,6 +143,18 @@ impl World {
             | Notice::Resumed { .. }
             | Notice::Gap { .. } => Ok(()),
         }
+    }
+
+    /// Whether a lane may have waited for a key while more epochs of its publisher took turns than it has places to say so.
+    fn is_crowded(&self, sub: usize, at: Instant) -> bool {
+        let filter = self.subs[sub].wanted.filter;
+        let waits = self.net.secrets.on && Secrets::covers(self.plan.topics.filter(filter));
+        let mut keys = self.plan.nodes.iter().map(|node| node.key);
+        waits
+            && keys.any(|key| {
+                let mut topics = 0..self.plan.topics.count();
+                topics.any(|topic| self.arrived_epochs(sub, key, topic, at).len() > 2)
+            })
     }
 
     /// Whether some publisher was silent for ten minutes by then: what was known of it is given up, and of nobody heard later for the first
@@ -266,10 +280,18 @@ impl World {
             };
             // What was known of a numbering was given up: it is joined anew.
             while let Some((.., notice)) = notices.next_if(|(at, ..)| at < place) {
-                if let Notice::Resynced { of } = notice
-                    && let Some(of) = self.numbering(of)
-                {
-                    joined.remove(&of);
+                let Some(of) = notice.numbering().and_then(|of| self.numbering(of)) else {
+                    continue;
+                };
+                match notice {
+                    Notice::Resynced { .. } => {
+                        joined.remove(&of);
+                    }
+                    // It was joined with what could not be opened.
+                    Notice::Unopened { seq, .. } => {
+                        joined.entry(of).or_insert(*seq);
+                    }
+                    _ => {}
                 }
             }
             if !late {

@@ -19,6 +19,7 @@ use crate::sim::world::{Earlier, Told, World};
 pub(super) struct Done {
     pub(super) given: BTreeSet<u32>,
     skipped: Vec<(Numbering, u64, u64)>,
+    unopened: BTreeSet<(Numbering, u64)>,
     windows: Vec<(i64, i64)>,
     open: bool,
     /// What was counted or swallowed, and is not known one by one.
@@ -97,8 +98,10 @@ impl World {
         let reached = |upto: usize| {
             let mut facts = sorted.facts.iter().take_while(|(at, ..)| *at < upto);
             let mut skipped = sorted.skipped.iter().filter(|(at, ..)| *at < upto);
+            let mut unopened = sorted.unopened.iter().filter(|(at, ..)| *at < upto);
             facts.any(|(_, number, _)| beyond(number))
                 || skipped.any(|(_, of, _, last)| *of == numbering && *last > seq)
+                || unopened.any(|(_, of, other)| *of == numbering && *other > seq)
                 || given.iter().any(beyond)
         };
         let mut notices = sorted.notices.iter().take_while(|(at, ..)| *at < place);
@@ -123,6 +126,9 @@ impl World {
             let skipped = sorted.skipped.iter().filter(|(at, ..)| *at < of.place);
             let skipped = skipped.map(|(_, of, first, last)| (*of, *first, *last));
             done.skipped.extend(skipped);
+            let unopened = sorted.unopened.iter().filter(|(at, ..)| *at < of.place);
+            let unopened = unopened.map(|(_, of, seq)| (*of, *seq));
+            done.unopened.extend(unopened);
         }
         done
     }
@@ -131,11 +137,14 @@ impl World {
     pub(super) fn committed_joins(&self, sub: usize) -> BTreeMap<Numbering, u64> {
         let mut joined = BTreeMap::new();
         for of in self.ancestors(sub) {
-            for (place, number, late) in &self.sorted(of.sub).facts {
-                if let Some((numbering, seq)) = self.place_of(*number)
-                    && *place < of.place
-                    && !late
-                {
+            let sorted = self.sorted(of.sub);
+            let facts = sorted.facts.iter().filter(|(.., late)| !late);
+            let facts = facts.filter_map(|(place, number, _)| {
+                let (numbering, seq) = self.place_of(*number)?;
+                Some((*place, numbering, seq))
+            });
+            for (place, numbering, seq) in facts.chain(sorted.unopened.iter().copied()) {
+                if place < of.place {
                     let joined = joined.entry(numbering).or_insert(seq);
                     *joined = (*joined).min(seq);
                 }
@@ -153,7 +162,8 @@ impl World {
             let mut skipped = done.skipped.iter();
             skipped.any(|(of, first, last)| *of == numbering && (*first..=*last).contains(&seq))
         });
-        skipped || done.given.contains(&number) || done.windows.iter().any(inside)
+        let unopened = place.is_some_and(|place| done.unopened.contains(&place));
+        skipped || unopened || done.given.contains(&number) || done.windows.iter().any(inside)
     }
 
     /// What stations admitted that had the committed stream, or go on with it.

@@ -74,7 +74,7 @@ impl World {
         let (mut superseded, mut newest) = (0u64, BTreeMap::new());
         // What is told as unopened was the newest as well.
         let placed = delivered.iter().filter_map(|number| self.place_of(*number));
-        for ((key, topic, epoch), seq) in placed.chain(sorted.unopened.iter().copied()) {
+        for ((key, topic, epoch), seq) in placed.chain(sorted.not_opened()) {
             let best = newest.entry((key, topic)).or_insert((epoch, seq));
             *best = (*best).max((epoch, seq));
         }
@@ -100,7 +100,7 @@ impl World {
             // Where a table is small, what may be a copy is one to a numbering of which all that was known had to be given up.
             let unknown = forgets && resynced.contains(&numbering)
                 || self.is_given_up(sorted, &done.given, numbering, seq, usize::MAX);
-            let unopened = sorted.unopened.contains(&(numbering, seq));
+            let unopened = sorted.not_opened().any(|of| of == (numbering, seq));
             let refused = self.is_refused(sub, *number);
             if skipped
                 || unopened

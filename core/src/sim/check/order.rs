@@ -117,6 +117,10 @@ impl World {
                     || sorted.skipped.iter().any(|(at, of, first, last)| {
                         at < place && *of == numbering && (*first..=*last).contains(&missing)
                     })
+                    || sorted
+                        .unopened
+                        .iter()
+                        .any(|(at, of, seq)| at < place && *of == numbering && *seq == missing)
                     || self.was_refused(sub, numbering, missing)
             };
             if whole && let Some(missing) = (before + 1..seq).find(|missing| !told(*missing)) {

@@ -21,7 +21,7 @@ impl World {
         let facts = sorted.facts.iter();
         let delivered = facts.filter_map(|(_, number, _)| self.place_of(*number));
         let mut told: BTreeMap<(Numbering, u64), usize> = BTreeMap::new();
-        for place in delivered.chain(sorted.unopened.iter().copied()) {
+        for place in delivered.chain(sorted.not_opened()) {
             *told.entry(place).or_default() += 1;
         }
         for (place, times) in told.iter().filter(|(_, times)| **times > 1) {
