@@ -1,17 +1,25 @@
 //! Who answers what a node cannot know itself.
 //!
-//! Decides: that every question gets an answer, at the latest when its [`Reply`] is dropped. Leaves to others: the answers ([`Answers`]), and in
-//! which call they reach the core (the drivers). Believes: no clock; what is answered too late is nobody's. Bounded by: the core's bounds of
-//! questions.
+//! Decides: that every question gets an answer, at the latest when its [`Reply`] is dropped, and that nobody waits for whoever answers. Leaves to
+//! others: the answers ([`Answers`]), and in which call they reach the core (the drivers). Believes: no clock; what is answered too late is
+//! nobody's. Bounded by: one thread per node while there are questions, and 1,024 of them.
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tidings::code::UnopenedReason;
 use tidings::inbound::sources::SourceAnswer;
 use tidings::{Answer, KeyPeriods, KeyQuestion, NodeId, Question, RealmId, Source, SourceQuestion};
 
-/// Answers a node's questions. Each call returns at once: what takes long moves its [`Reply`] to a thread or a task, and answers from there.
+/// As one sees it in lists of threads; Linux keeps 15 bytes.
+const NAME: &str = "tidings-answers";
+/// Questions that wait at once for whoever answers; for one more, the first is given up.
+const MOST_WAITING: usize = 1024;
+
+/// Answers a node's questions, on a thread of its own: a call may take its time, and the next question waits meanwhile. Who is to answer several at once
+/// moves their [`Reply`]s elsewhere, to threads or tasks, and answers from there.
 ///
 /// A method that is not written answers that nothing could be found out.
 ///
@@ -20,7 +28,7 @@ use tidings::{Answer, KeyPeriods, KeyQuestion, NodeId, Question, RealmId, Source
 /// use tidings::{KeyPeriods, KeyQuestion};
 /// use tidings_common::{Answers, Reply, Table};
 ///
-/// /// Asks a table that is slow, such as one behind a network.
+/// /// Asks a table that is slow, such as one behind a network, and asks it several questions at once.
 /// struct Slow(Table);
 ///
 /// impl Answers for Slow {
@@ -87,28 +95,48 @@ impl<T> fmt::Debug for Reply<T> {
     }
 }
 
-/// Who answers, as a driver shares it between its threads: one question at a time.
+/// Who answers, as a driver shares it: on a thread that lives while there are questions, one question at a time. Whoever takes long holds up the
+/// questions behind it, and nothing else of its node.
 #[derive(Clone)]
-pub struct Answerer(Arc<Mutex<dyn Answers>>);
+pub struct Answerer(Arc<Desk>);
+
+/// Questions, and who answers them.
+struct Desk {
+    answers: Mutex<Box<dyn Answers>>,
+    asked: Mutex<Asked>,
+}
+
+/// Asks one question.
+type Job = Box<dyn FnOnce(&mut dyn Answers) + Send>;
+
+#[derive(Default)]
+struct Asked {
+    waiting: VecDeque<Job>,
+    /// A thread is at it.
+    busy: bool,
+}
 
 impl Answerer {
     /// Makes it.
     pub fn new(answers: impl Answers + 'static) -> Self {
-        Self(Arc::new(Mutex::new(answers)))
+        Self(Arc::new(Desk {
+            answers: Mutex::new(Box::new(answers)),
+            asked: Mutex::default(),
+        }))
     }
 
-    /// Asks. `back` is called once, from anywhere, and perhaps before this returns: no lock that it takes may be held.
+    /// Asks, and returns at once. `back` is called once, from anywhere, and for a signature before this returns: no lock that it takes may be held
+    /// then. It is not called for the first of more than 1,024 that wait at once: its time is over, or will be soon.
     pub fn ask(&self, question: Question, back: impl FnOnce(Answer) + Send + 'static) {
-        let mut answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match question {
-            Question::KeyPeriods(question) => {
+        let job: Job = match question {
+            Question::KeyPeriods(question) => Box::new(|answers| {
                 let reply = Reply::new(|answer: Option<_>| {
                     let none = Err(UnopenedReason::NoDistributor);
                     back(Answer::KeyPeriods(answer.unwrap_or(none)));
                 });
                 answers.keys(*question, reply);
-            }
-            Question::Source(question) => {
+            }),
+            Question::Source(question) => Box::new(|answers| {
                 let SourceQuestion {
                     realm,
                     source,
@@ -119,13 +147,49 @@ impl Answerer {
                     back(Answer::Source(answer.unwrap_or(SourceAnswer::Unknown)));
                 });
                 answers.source(realm, source, publisher, reply);
-            }
+            }),
             // Where a driver has no threads for it.
-            Question::Verify(job) => back(Answer::Verified(job.run())),
+            Question::Verify(job) => return back(Answer::Verified(job.run())),
             // A kind of a later core: it is given up at its deadline.
-            _ => {}
+            _ => return,
+        };
+        self.push(job);
+    }
+
+    fn push(&self, job: Job) {
+        let mut asked = lock(&self.0.asked);
+        if asked.waiting.len() >= MOST_WAITING {
+            asked.waiting.pop_front();
+        }
+        asked.waiting.push_back(job);
+        if !asked.busy {
+            let desk = Arc::downgrade(&self.0);
+            let thread = std::thread::Builder::new().name(NAME.to_owned());
+            // The system may have none to give: the next question asks for one again.
+            asked.busy = thread.spawn(move || work(&desk)).is_ok();
         }
     }
+}
+
+/// Asks what waits, until nothing does or nobody is left who wants to know.
+fn work(desk: &Weak<Desk>) {
+    while let Some(desk) = desk.upgrade() {
+        let job = {
+            let mut asked = lock(&desk.asked);
+            let job = asked.waiting.pop_front();
+            asked.busy = job.is_some();
+            job
+        };
+        let Some(job) = job else { return };
+        let mut answers = lock(&desk.answers);
+        // Its reply was dropped on the way, which is an answer.
+        catch_unwind(AssertUnwindSafe(|| job(&mut **answers))).ok();
+    }
+}
+
+/// Whoever answers panicked: that was its own affair.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Default for Answerer {
@@ -158,5 +222,78 @@ mod tests {
         std::thread::spawn(move || later.answer(8)).join().unwrap();
         drop(told);
         assert_eq!(said.iter().collect::<Vec<_>>(), [Some(7), None, Some(8)]);
+    }
+
+    /// Waits for a word before each answer, and panics where that is no.
+    struct Told(mpsc::Receiver<bool>);
+
+    impl Answers for Told {
+        fn source(&mut self, _: RealmId, _: Source, _: NodeId, reply: Reply<SourceAnswer>) {
+            assert!(self.0.recv().unwrap(), "told to");
+            reply.answer(SourceAnswer::Unknown);
+        }
+    }
+
+    /// The numbers of questions, and whether they were answered.
+    type Said = mpsc::Receiver<(usize, bool)>;
+
+    fn ask(many: usize) -> (Answerer, mpsc::Sender<bool>, Said) {
+        let (tell, told) = mpsc::channel();
+        let answerer = Answerer::new(Told(told));
+        let (say, said) = mpsc::channel();
+        for n in 0..many {
+            let say = say.clone();
+            answerer.push(Box::new(move |answers| {
+                let reply = Reply::new(move |answer| say.send((n, answer.is_some())).unwrap());
+                let (realm, publisher) = (RealmId::of_name("demo"), NodeId::new([1; 32]));
+                answers.source(realm, Source::Members, publisher, reply);
+            }));
+        }
+        (answerer, tell, said)
+    }
+
+    #[test]
+    fn nobody_who_asks_waits_and_questions_are_answered_in_their_order() {
+        let (_answerer, tell, said) = ask(3);
+        // Whoever answers is at the first question still.
+        assert!(said.try_recv().is_err());
+        (0..3).for_each(|_| tell.send(true).unwrap());
+        assert_eq!(
+            said.iter().collect::<Vec<_>>(),
+            [(0, true), (1, true), (2, true)]
+        );
+    }
+
+    #[test]
+    fn whoever_panics_has_found_nothing_out_and_is_asked_again() {
+        let (_answerer, tell, said) = ask(3);
+        for word in [true, false, true] {
+            tell.send(word).unwrap();
+        }
+        assert_eq!(
+            said.iter().collect::<Vec<_>>(),
+            [(0, true), (1, false), (2, true)]
+        );
+    }
+
+    #[test]
+    fn of_too_many_questions_those_asked_first_are_given_up() {
+        let many = MOST_WAITING + 10;
+        let (_answerer, tell, said) = ask(many);
+        (0..many).for_each(|_| tell.send(true).unwrap());
+        let said: Vec<(usize, bool)> = said.iter().collect();
+        // The first may have been under way already.
+        assert!((MOST_WAITING..=MOST_WAITING + 1).contains(&said.len()));
+        assert_eq!(said.last(), Some(&(many - 1, true)));
+        assert!(said.iter().all(|(n, _)| *n == 0 || *n >= 9));
+    }
+
+    #[test]
+    fn when_its_node_is_gone_whoever_answers_is_asked_no_more() {
+        let (answerer, tell, said) = ask(3);
+        drop(answerer);
+        // It ends with the question it was at, if with any.
+        (0..3).for_each(|_| tell.send(true).unwrap_or_default());
+        assert!(said.iter().count() <= 1);
     }
 }

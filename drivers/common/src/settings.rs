@@ -82,8 +82,9 @@ impl NodeSettings {
         self
     }
 
-    /// Who answers what the node asks: the keys of its groups. Default: [`Nobody`](crate::Nobody), so that nothing sealed is opened. In a loop of the
-    /// application's own, questions are handed out as `Action::Ask` instead.
+    /// Who answers what the node asks: the keys of its groups, and whether publishers that have to be looked up may speak. It is asked on a thread of
+    /// its own, so that it may take its time. Default: [`Nobody`](crate::Nobody), so that nothing sealed is opened. In a loop of the application's
+    /// own, questions are handed out as `Action::Ask` instead.
     pub fn answers(mut self, answers: impl Answers + 'static) -> Self {
         self.answers = Answerer::new(answers);
         self

@@ -220,6 +220,7 @@ macro_rules! __each_case {
             two_subscriptions_on_one_topic_hear_the_same
             what_speaks_no_tls_is_said_on_both_sides
             who_cannot_be_looked_up_is_not_heard
+            whoever_is_slow_to_answer_holds_up_nobody_else
             who_is_looked_up_is_heard_if_its_source_admits_it
             without_keys_nothing_is_published
         }

@@ -8,16 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::Waker;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tidings::crypto::{SecretKey, Signer};
 use tidings::{
-    Action, AskId, Client, ClientConfig, ClientLimits, ClientStatus, GroupId, LinkState,
-    MemoryReport, NodeId, Now, Outcome, Question, Ready, Refused, StationRef, Subscribe,
-    SubscriptionId, Ticket, Verification,
+    Action, Client, ClientConfig, ClientLimits, ClientStatus, GroupId, LinkState, MemoryReport,
+    NodeId, Now, Outcome, Question, Ready, Refused, StationRef, Subscribe, SubscriptionId, Ticket,
+    Verification,
 };
 use tidings_common::{
     Answerer, Answers, NodeSettings, Run, StationAddress, dial_failure, patience,
@@ -112,9 +112,12 @@ impl Host for NodeHost {
                 }
             }
             Action::Ask { ask, question, .. } => {
-                // In a task of its own, as this call holds the lock that the answer needs.
-                let asking = answer(Arc::downgrade(engine), self.answers.clone(), ask, question);
-                engine.runtime.spawn(asking);
+                let engine = Arc::downgrade(engine);
+                self.answers.ask(question, move |answer| {
+                    if let Some(engine) = engine.upgrade() {
+                        engine.with(|state, now| state.host.client.answered(now, ask, answer));
+                    }
+                });
             }
             _ => {}
         }
@@ -155,15 +158,6 @@ impl Host for NodeHost {
             .wakers
             .extend(std::mem::take(&mut self.readers).into_values());
     }
-}
-
-/// Asks whoever knows, and hands the answer to the core whenever it comes.
-async fn answer(engine: Weak<Engine<NodeHost>>, answers: Answerer, ask: AskId, question: Question) {
-    answers.ask(question, move |answer| {
-        if let Some(engine) = engine.upgrade() {
-            engine.with(|state, now| state.host.client.answered(now, ask, answer));
-        }
-    });
 }
 
 /// Connects to one station and reports how it went.
@@ -313,8 +307,9 @@ impl NodeBuilder {
         self.configure(|config| config.last_epoch(epoch))
     }
 
-    /// Who answers what the node asks: the keys of its groups. Default: [`Nobody`](crate::Nobody),
-    /// so that nothing sealed is opened.
+    /// Who answers what the node asks: the keys of its groups, and whether publishers that have to
+    /// be looked up may speak. It is asked on a thread of its own, so that it may take its time.
+    /// Default: [`Nobody`](crate::Nobody), so that nothing sealed is opened.
     pub fn answers(mut self, answers: impl Answers + 'static) -> Self {
         self.settings = self.settings.answers(answers);
         self
