@@ -4,63 +4,55 @@
 mod common;
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::FileExt;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{Running, Station, Subscriber, folder, run, stderr, tidings};
+use hkdf::Hkdf;
+use sha2::Sha384;
 use tidings::code::SealPolicy;
-use tidings::crypto::SubkeySlot;
-use tidings::keyring::{HeapKeyring, KeyPeriod, Lookup, PeriodSlot, PullSlot, Which, write_answer};
-use tidings::{Instant, NodeId, Now, RealmId, Seed, WallMs};
+use tidings::crypto::{Profile, Seal, SecretKey, Signer, Subkey};
+use tidings::keyring::{ACCEPT_MS, KeyPeriod, Which, write_answer};
+use tidings::link::{Binding, Link, LinkSettings, Step};
+use tidings::wire::{self, Body, Draft, Frame, Phase, Role, Route, SKEW_MS};
+use tidings::{NodeId, Now, RealmId, WallMs};
 use tidings_tokio::SharedKeys;
 
-/// What is searched for is kept like this, so that nobody finds it here.
-const MASK: u8 = 0x5A;
 const CHUNK: usize = 1 << 20;
+const LONG: Duration = Duration::from_secs(60);
+const PREFIX: &str = "demo/acme";
 
-/// Bytes to search for.
-struct Wanted(Vec<u8>);
-
-impl Wanted {
-    fn new(bytes: &[u8]) -> Self {
-        Self(bytes.iter().map(|byte| byte ^ MASK).collect())
-    }
-
-    fn begins(&self, bytes: &[u8]) -> bool {
-        let mut pairs = self.0.iter().zip(bytes);
-        bytes.len() >= self.0.len() && pairs.all(|(masked, byte)| masked ^ MASK == *byte)
-    }
-
-    fn is_in(&self, bytes: &[u8]) -> bool {
-        let first = self.0[0] ^ MASK;
-        let mut at = 0;
-        while let Some(next) = bytes[at..].iter().position(|byte| *byte == first) {
-            at += next;
-            if self.begins(&bytes[at..]) {
-                return true;
-            }
-            at += 1;
+/// Whether the bytes searched for are in these.
+fn is_in(wanted: &[u8], bytes: &[u8]) -> bool {
+    let mut at = 0;
+    while let Some(next) = bytes[at..].iter().position(|byte| *byte == wanted[0]) {
+        at += next;
+        if bytes[at..].starts_with(wanted) {
+            return true;
         }
-        false
+        at += 1;
     }
+    false
 }
 
-/// Which of these the memory of a process holds.
-fn search(process: &str, wanted: &[Wanted]) -> Vec<bool> {
-    let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap();
-    let memory = File::open(format!("/proc/{process}/mem")).unwrap();
-    let longest = wanted.iter().map(|wanted| wanted.0.len()).max().unwrap();
+/// Which of these the memory of a process holds: all of it that was ever written to.
+fn search(process: &Running, wanted: &[Vec<u8>]) -> Vec<bool> {
+    let id = process.0.id();
+    let maps = std::fs::read_to_string(format!("/proc/{id}/maps")).unwrap();
+    let memory = File::open(format!("/proc/{id}/mem")).unwrap();
+    let longest = wanted.iter().map(Vec::len).max().unwrap();
     let mut found = vec![false; wanted.len()];
     let mut buffer = vec![0; CHUNK + longest];
     let mut seen = 0;
-    for line in maps.lines().filter(|line| !line.contains("[v")) {
+    for line in maps.lines() {
         let mut words = line.split_whitespace();
         let (range, mode) = (words.next().unwrap(), words.next().unwrap());
         let (from, to) = range.split_once('-').unwrap();
         let [mut from, to] = [from, to].map(|text| u64::from_str_radix(text, 16).unwrap());
-        if !mode.starts_with('r') {
+        if !mode.starts_with("rw") {
             continue;
         }
         while from < to {
@@ -71,14 +63,11 @@ fn search(process: &str, wanted: &[Wanted]) -> Vec<bool> {
             };
             seen += read;
             for (found, wanted) in found.iter_mut().zip(wanted) {
-                *found |= wanted.is_in(&buffer[..read]);
+                *found |= is_in(wanted, &buffer[..read]);
             }
             from += (read as u64).clamp(1, CHUNK as u64);
         }
     }
-    // It is memory of this process too.
-    buffer.fill(0);
-    std::hint::black_box(&buffer);
     assert!(seen > CHUNK, "{seen} bytes are no process");
     found
 }
@@ -91,43 +80,69 @@ fn publish(station: &Station, topic: &str, more: &[&str], line: &str) {
     let mut stdin = process.0.stdin.take().unwrap();
     stdin.write_all(line.as_bytes()).unwrap();
     drop(stdin);
-    assert_eq!(process.wait(Duration::from_secs(60)), 0);
+    assert_eq!(process.wait(LONG), 0);
 }
 
-/// The keys that the holders of a file work out now and next.
-fn keys_of(file: &str) -> Vec<Vec<u8>> {
-    let text = std::fs::read_to_string(file).unwrap();
-    let digits = text.split("secret = \"").nth(1).unwrap();
-    let secret: Vec<u8> = (0..32)
-        .map(|n| u8::from_str_radix(&digits[2 * n..2 * n + 2], 16).unwrap())
-        .collect();
-    let mut whole = [0; 32];
-    whole.copy_from_slice(&secret);
-    let realm = RealmId::of_name("demo");
-    let policy = SealPolicy::Required;
-    let shared = SharedKeys::new(realm, "demo/acme", policy, 900_000, &whole).unwrap();
-    let mut keys = vec![secret, digits.as_bytes()[..64].to_vec()];
-    let made = std::fs::metadata(file).unwrap().modified().unwrap();
-    let since = made.duration_since(std::time::UNIX_EPOCH).unwrap();
-    let now = since.as_millis() as u64;
-    for at in [now, now + 900_000] {
-        let given = shared.periods(Which::Current, WallMs::new(at)).unwrap();
-        let mut answer = Vec::new();
-        write_answer(policy, "demo/acme", &given.periods, &mut answer);
-        let head = b"\x63key\x58\x20";
-        let ends = (head.len()..answer.len()).filter(|at| answer[..*at].ends_with(head));
-        keys.extend(ends.map(|at| answer[at..at + 32].to_vec()));
+#[expect(clippy::disallowed_types, reason = "a key is over by the host's date")]
+fn wall() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.unwrap().as_millis() as u64
+}
+
+fn demo() -> RealmId {
+    RealmId::of_name("demo")
+}
+
+/// A file of keys, and what its holders make of it.
+struct Keys {
+    file: String,
+    /// The secret as it is written there.
+    digits: Vec<u8>,
+    secret: [u8; 32],
+    rotation_ms: u64,
+}
+
+impl Keys {
+    fn make(name: &str, rotation_ms: u64) -> Self {
+        let file = folder("memory").join(name).to_str().unwrap().to_owned();
+        let rotation = format!("{rotation_ms}ms");
+        let made = run(&["group", "keygen", PREFIX, &file, "--rotation", &rotation]);
+        assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
+        let text = std::fs::read_to_string(&file).unwrap();
+        let digits = text.split("secret = \"").nth(1).unwrap()[..64].to_owned();
+        let mut secret = [0; 32];
+        for (n, byte) in secret.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&digits[2 * n..2 * n + 2], 16).unwrap();
+        }
+        Self {
+            file,
+            digits: digits.into_bytes(),
+            secret,
+            rotation_ms,
+        }
     }
-    assert!(keys.len() >= 4, "the secret twice, and two keys");
-    keys
+
+    /// The period of that time, and its key.
+    fn at(&self, wall: u64) -> (KeyPeriod, [u8; 32]) {
+        let policy = SealPolicy::Required;
+        let shared = SharedKeys::new(demo(), PREFIX, policy, self.rotation_ms, &self.secret);
+        let given = shared.unwrap().periods(Which::Current, WallMs::new(wall));
+        let mut periods = given.unwrap().periods;
+        periods.truncate(1);
+        let mut answer = Vec::new();
+        write_answer(policy, PREFIX, &periods, &mut answer);
+        let head = b"\x63key\x58\x20";
+        let at = answer.windows(head.len()).position(|some| some == head);
+        let from = at.unwrap() + head.len();
+        let mut key = [0; 32];
+        key.copy_from_slice(&answer[from..from + 32]);
+        (periods.remove(0), key)
+    }
 }
 
 #[test]
 fn a_station_holds_nothing_of_a_sealed_topic_that_could_be_read() {
-    let folder = folder("memory");
-    let file = folder.join("acme.keys").to_str().unwrap().to_owned();
-    let made = run(&["group", "keygen", "demo/acme", &file]);
-    assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
+    let keys = Keys::make("acme.keys", 900_000);
     let station = Station::start(&[]);
     // What nobody subscribes to is not kept.
     let args = ["sub", "demo/**", "--from", "open"];
@@ -135,70 +150,198 @@ fn a_station_holds_nothing_of_a_sealed_topic_that_could_be_read() {
     let _kept = Subscriber::start(&args, Stdio::null(), 1);
     let (clear, sealed) = ("everybody may know: 48151623", "nobody may know: 42108421");
     publish(&station, "demo/open", &[], clear);
-    publish(&station, "demo/acme/closed", &["--keys", &file], sealed);
-    let mut wanted = vec![
-        Wanted::new(clear.as_bytes()),
-        Wanted::new(b"demo/acme/closed"),
-        Wanted::new(sealed.as_bytes()),
-    ];
-    wanted.extend(keys_of(&file).iter().map(|key| Wanted::new(key)));
-    let found = search(&station.process.0.id().to_string(), &wanted);
+    let now = wall();
+    publish(
+        &station,
+        "demo/acme/closed",
+        &["--keys", &keys.file],
+        sealed,
+    );
+    let mut wanted: Vec<Vec<u8>> = [clear, "demo/acme/closed", sealed]
+        .map(|text| text.as_bytes().to_vec())
+        .into();
+    wanted.extend([keys.digits.clone(), keys.secret.to_vec()]);
+    wanted.extend([now, now + 900_000].map(|at| keys.at(at).1.to_vec()));
+    let found = search(&station.process, &wanted);
     assert_eq!(found[..2], [true, true], "what is in the clear is found");
     assert!(found[2..].iter().all(|found| !found), "{found:?}");
 }
 
-const START: u64 = 1_796_040_000_000;
-
-fn at(ms: u64) -> Now {
-    Now::new(Instant::from_millis(ms), WallMs::new(START + ms))
+/// A publisher by hand, which may seal under a period that no honest one seals under any more.
+struct Publisher {
+    stream: TcpStream,
+    link: Link,
+    key: SecretKey,
 }
 
-/// What it leaves on the stack is what every call leaves there until another writes over it.
-#[inline(never)]
-fn hold(keyring: &mut HeapKeyring, masked: &Wanted) {
-    keyring.join(at(0));
-    assert_eq!(keyring.poll_ask().unwrap().which, Which::Current);
-    let mut secret = [0; 32];
-    for (byte, masked) in secret.iter_mut().zip(&masked.0) {
-        *byte = masked ^ MASK;
+impl Publisher {
+    fn connect(station: &Station) -> Self {
+        let address = station.address.strip_prefix("tcp://").unwrap();
+        let address = address.rsplit_once('@').map_or(address, |(_, at)| at);
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        let key = SecretKey::from_seed([5; 32]);
+        let settings = LinkSettings {
+            allow_local: true,
+            ..LinkSettings::new(Profile::ED25519, key.public_key(), Role::Node)
+        };
+        let link = Link::dial(now().mono, settings, None, Binding::Local, [8; 32]).unwrap();
+        let mut publisher = Self { stream, link, key };
+        publisher.say();
+        while !publisher.link.is_up() {
+            let body = publisher.read();
+            let step = publisher.link.handle_frame(now(), &body, &publisher.key);
+            if let Step::Verified(_) = step.unwrap() {
+                publisher.link.admit(&publisher.key).unwrap();
+            }
+            publisher.say();
+        }
+        publisher
     }
-    let [from, until] = [START, START + 900_000].map(WallMs::new);
-    let period = [KeyPeriod::new(*b"period 1", secret, from, until)];
-    keyring
-        .handle_keys(at(1), Which::Current, SealPolicy::Required, &period)
-        .unwrap();
-    let publisher = NodeId::new([1; 32]);
-    let held = keyring.lookup(at(2), b"period 1", &publisher);
-    assert!(matches!(held, Lookup::Held { .. }));
-    assert!(keyring.sealing(at(3), &publisher).is_ok());
-    secret.fill(0);
-    std::hint::black_box(&secret);
+
+    fn id(&self) -> NodeId {
+        self.link.id()
+    }
+
+    fn say(&mut self) {
+        let mut out = Vec::new();
+        while self.link.poll_transmit(&mut out) {}
+        self.stream.write_all(&out).unwrap();
+    }
+
+    /// The body of the next frame.
+    fn read(&mut self) -> Vec<u8> {
+        let mut length = [0; 4];
+        self.stream.read_exact(&mut length).unwrap();
+        let mut body = vec![0; u32::from_be_bytes(length) as usize];
+        self.stream.read_exact(&mut body).unwrap();
+        body
+    }
+
+    /// Publishes a text now, sealed under this period.
+    fn publish(&mut self, period: &KeyPeriod, text: &str) {
+        let at = wall();
+        let mut payload = Vec::new();
+        wire::cbor::Writer::new(&mut payload).text(text);
+        let draft = Draft {
+            realm: demo(),
+            topic: "demo/acme/a",
+            publisher: self.id(),
+            epoch: Some(at * 1000),
+            seq: 1,
+            published_at: WallMs::new(at),
+            ttl_ms: None,
+            one: false,
+            body: Body::Payload(&payload),
+        };
+        let subkey = Subkey::derive(period.key(), &self.id());
+        let seal = Seal {
+            key_id: *period.key().id(),
+            subkey: &subkey,
+            entropy: [9; 32],
+        };
+        let mut publication = Vec::new();
+        draft
+            .sign_sealed(&self.key, &seal, &mut publication)
+            .unwrap();
+        let mut out = Vec::new();
+        let frame = Frame::Publish(wire::Publish {
+            id: 1,
+            route: Route::All,
+            publication: &publication,
+        });
+        frame.encode_framed(&mut out);
+        self.stream.write_all(&out).unwrap();
+        let body = self.read();
+        let answer = Frame::decode(&body, Phase::Established);
+        assert!(matches!(answer, Ok(Frame::Published(_))), "{answer:?}");
+    }
 }
 
-#[inline(never)]
-fn write_over_the_stack() {
-    std::hint::black_box(&mut [0u8; 1 << 16]);
+fn now() -> Now {
+    Now::new(tidings::Instant::ORIGIN, WallMs::new(wall()))
+}
+
+/// What this publisher's facts are opened with in a period of that key (WIRE.md section 6.1).
+fn subkey(key: &[u8; 32], publisher: NodeId) -> Vec<u8> {
+    let label = b"TIDINGS-EVENT-KEY-V1";
+    let info = [b"\x82\x74", &label[..], b"\x58\x20", publisher.as_bytes()].concat();
+    let mut subkey = vec![0; 32];
+    let hkdf = Hkdf::<Sha384>::new(Some(label), key);
+    hkdf.expand(&info, &mut subkey).unwrap();
+    subkey
+}
+
+/// How long keys must change so that those of one period are over about then, and when exactly.
+fn over_at(about: u64) -> (u64, u64) {
+    let opens = ACCEPT_MS + SKEW_MS;
+    let sealed_until = about - opens;
+    let fits = |rotation: &u64| sealed_until % rotation < 500;
+    let rotation = (60_000..86_400_000).find(fits).unwrap();
+    (rotation, about - sealed_until % rotation)
+}
+
+/// What a member holds of a fact it has opened while its key may be used, and when that is over; `None` where it came too late to be opened.
+fn opened_then_over(patience: u64) -> Option<[Vec<bool>; 2]> {
+    let (rotation_ms, over) = over_at(wall() + patience);
+    let keys = Keys::make("acme.keys", rotation_ms);
+    let (period, key) = keys.at(over - ACCEPT_MS - SKEW_MS - 1);
+    assert_eq!(
+        period.accept_until,
+        WallMs::new(over - SKEW_MS),
+        "it ends when it was meant to"
+    );
+    let station = Station::start(&[]);
+    let out = folder("memory").join("heard");
+    let args = ["sub", "demo/acme/**", "--from", "open", "--json"];
+    let more = ["--keys", &keys.file, "--station", &station.address];
+    let file = File::create(&out).unwrap();
+    let member = Subscriber::start(&[&args[..], &more].concat(), file.into(), 1);
+    let mut publisher = Publisher::connect(&station);
+    publisher.publish(&period, "nobody else may know");
+    let heard = loop {
+        let heard = std::fs::read_to_string(&out).unwrap();
+        if heard.ends_with('\n') {
+            break heard;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    if !heard.contains("nobody else may know") {
+        return None;
+    }
+    let wanted = [
+        keys.secret.to_vec(),
+        key.to_vec(),
+        subkey(&key, publisher.id()),
+        keys.digits,
+    ];
+    let before = search(&member.process, &wanted);
+    if wall() >= over {
+        return None;
+    }
+    while wall() <= over {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Its timer may come a little late.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let after = search(&member.process, &wanted);
+        if !after[1..].iter().any(|found| *found) || Instant::now() > deadline {
+            return Some([before, after]);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
 
 #[test]
-fn a_member_holds_no_key_that_is_over() {
-    let periods = (0..8).map(|_| PeriodSlot::EMPTY).collect();
-    let subkeys = (0..16).map(|_| SubkeySlot::EMPTY).collect();
-    let rng = Seed::new([7; 32]).fork("keyring");
-    let mut keyring = HeapKeyring::new(periods, vec![PullSlot::EMPTY; 8], subkeys, rng);
-    let wanted = [Wanted((0..32).map(|n| n * 7 + 11).collect())];
-    hold(&mut keyring, &wanted[0]);
-    write_over_the_stack();
-    assert_eq!(
-        search("self", &wanted),
-        [true],
-        "it is held as long as it opens"
-    );
-    // It is sealed under for 15 minutes, opens for 65 more, and 5 for clocks that differ.
-    keyring.handle_timeout(at(85 * 60_000));
-    assert_eq!(keyring.len(), 1);
-    keyring.handle_timeout(at(85 * 60_000 + 1));
-    assert_eq!(keyring.len(), 0);
-    write_over_the_stack();
-    assert_eq!(search("self", &wanted), [false]);
+fn a_members_memory_holds_no_key_that_is_over_and_never_the_text_of_its_file() {
+    // On a machine that has much else to do the fact may come too late.
+    let patience = [6_000, 24_000, 96_000].into_iter();
+    let [before, after] = patience
+        .filter_map(opened_then_over)
+        .next()
+        .expect("the fact is opened in time");
+    // The secret of the group is not over: the keys to come are made of it.
+    assert_eq!(before, [true, true, true, false]);
+    assert_eq!(after, [true, false, false, false]);
 }

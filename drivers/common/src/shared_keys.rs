@@ -3,6 +3,7 @@
 //! Decides: which key period it is at a time, its id and its key. Leaves to others: the file the secret lies in, and who holds it. Believes: the
 //! wall it is handed; members whose clocks differ by less than five minutes agree. Bounded by: some dozens of periods tried for one id.
 //!
+//! A period's key is worked out when it is asked for, and kept by whoever asked, until it is over; the secret is kept as long as its node may ask.
 //! Whoever has the secret has every key of the group, those of the past and those to come: it is as good as a list of members that cannot be
 //! changed. To put somebody out, make a new secret and give it to the others: what is sealed from then on is closed to whoever holds the old one
 //! alone. A group may have several secrets while that goes on ([`Table::group`](crate::Table::group)); 70 minutes after the last publisher took the new one
@@ -108,6 +109,13 @@ impl SharedKeys {
     /// # Errors
     /// `UnknownPeriod` for an id that is none of those that open now.
     pub fn periods(&self, which: Which, wall: WallMs) -> Result<KeyPeriods, UnopenedReason> {
+        let given = self.work_out(which, wall);
+        wipe_stack();
+        given
+    }
+
+    #[inline(never)]
+    fn work_out(&self, which: Which, wall: WallMs) -> Result<KeyPeriods, UnopenedReason> {
         let now = self.number(wall);
         let periods = match which {
             Which::Current => {
@@ -147,7 +155,6 @@ impl SharedKeys {
     fn derive(&self, number: u64) -> ([u8; 8], Zeroizing<[u8; 32]>) {
         let mut out = Zeroizing::new([0; 40]);
         self.expand(number, &mut out);
-        wipe_stack();
         let (mut id, mut key) = ([0; 8], Zeroizing::new([0; 32]));
         id.copy_from_slice(&out[..8]);
         key.copy_from_slice(&out[8..]);
@@ -155,7 +162,6 @@ impl SharedKeys {
     }
 
     /// HKDF-SHA-384 over all that a group is, and the period's number.
-    #[inline(never)]
     fn expand(&self, number: u64, out: &mut [u8; 40]) {
         let (mut prk, hkdf) = Hkdf::<Sha384>::extract(Some(LABEL), &*self.secret);
         let prefix_len = self.prefix.len() as u64;
@@ -181,10 +187,11 @@ impl fmt::Debug for SharedKeys {
     }
 }
 
-/// Overwrites the stack that deriving used: hash states wipe nothing themselves, and they held the secret.
+/// Overwrites the stack that working keys out used: hash states wipe nothing themselves, and they held the secret; a key that was moved to where
+/// it is given out from stays where it was.
 #[inline(never)]
 fn wipe_stack() {
-    [0u64; 512].zeroize();
+    [0u64; 1024].zeroize();
 }
 
 #[cfg(test)]
