@@ -35,7 +35,7 @@ pub use error::{StartError, WaitError};
 pub use link::Link;
 pub use opening::Opening;
 pub use random::draw;
-pub use run::Run;
+pub use run::{Run, keys_pending};
 pub use seats::{Dial, Did, Seats};
 pub use settings::{NodeParts, NodeSettings, StationParts, StationSettings};
 pub use shared_keys::{SharedKeys, SharedKeysFault};

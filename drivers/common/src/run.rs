@@ -3,7 +3,7 @@
 //! Decides: nothing. Leaves to others: the machine. Believes: the `Now` it is handed. Bounded by: the machine.
 
 use tidings::pump::Machine;
-use tidings::{Answer, AskId, Client, Now, Station, StationRef};
+use tidings::{Answer, AskId, Client, GroupId, Now, Station, StationRef};
 
 /// A machine that is run with sockets.
 pub trait Run: Machine {
@@ -37,4 +37,9 @@ impl Run for Station {
     fn close(&mut self, now: Now) {
         Self::close(self, now);
     }
+}
+
+/// Whether a publication that was refused for want of a group's keys may still be taken once their question is answered.
+pub fn keys_pending(client: &Client, group: GroupId) -> bool {
+    client.group(group).is_some_and(|status| status.pending)
 }

@@ -11,7 +11,9 @@ use tidings::{
     Client, ClientStatus, Delivery, Group, GroupId, Item, LinkState, Misuse, NodeId, Notice, Now,
     Outcome, Publish, Refusal, Refused, Subscribe, SubscriptionId, SubscriptionStatus, Ticket,
 };
-use tidings_common::{EpochFile, IoCounters, NodeSettings, StartError, WaitError, patience};
+use tidings_common::{
+    EpochFile, IoCounters, NodeSettings, StartError, WaitError, keys_pending, patience,
+};
 
 use crate::driven::Driven;
 use crate::thread::{SOCKETS, Shared};
@@ -162,10 +164,7 @@ impl Node {
                 turns += 1;
                 // The answer may have come before this began to wait.
                 let answered = match refused.reason {
-                    Refusal::GroupPending { group } => {
-                        let status = state.driven.machine().group(group);
-                        status.is_none_or(|status| !status.pending)
-                    }
+                    Refusal::GroupPending { group } => !keys_pending(state.driven.machine(), group),
                     _ => false,
                 };
                 (answered || turns > 1).then_some(())

@@ -10,7 +10,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tidings::{Client, GroupId, Misuse, Outcome, Publish, Refusal, Refused, Ticket};
+use tidings::{GroupId, Misuse, Outcome, Publish, Refusal, Refused, Ticket};
+use tidings_common::keys_pending;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
@@ -113,7 +114,7 @@ impl Node {
             let NodeHost {
                 client, pending, ..
             } = host;
-            pending.retain(|group| is_pending(client, *group));
+            pending.retain(|group| keys_pending(client, *group));
             !host.blocked && host.pending.is_empty()
         })
         .await;
@@ -121,7 +122,7 @@ impl Node {
 
     /// Waits until a group's keys are there, or are not given out.
     async fn keys_answered(&self, group: GroupId) {
-        self.until(|host| !is_pending(&host.client, group)).await;
+        self.until(|host| !keys_pending(&host.client, group)).await;
     }
 
     async fn until(&self, mut holds: impl FnMut(&mut NodeHost) -> bool) {
@@ -135,10 +136,6 @@ impl Node {
             })
             .await;
     }
-}
-
-fn is_pending(client: &Client, group: GroupId) -> bool {
-    client.group(group).is_some_and(|status| status.pending)
 }
 
 /// A publication on its way: a future of its outcome. Dropping it cancels nothing.
