@@ -8,8 +8,8 @@ use tidings::pump::{LinkIo, Machine};
 use tidings::wire::{Via, event_head};
 use tidings::{
     Action, Answer, Binding, Client, ClientConfig, ClientLimits, Entropy, Intake, Item, LinkEvent,
-    Now, Seed, Sources, Station, StationConfig, StationRef, Subscribe, SubscriptionId, Turn,
-    Verification,
+    Now, Question, Seed, Sources, Station, StationConfig, StationRef, Subscribe, SubscriptionId,
+    Turn, Verification,
 };
 
 use crate::world::{Facts, Key, Keys, after, after_millis, realm};
@@ -38,7 +38,7 @@ pub fn events<T: AsRef<[u8]>>(offset: &mut u64, objects: &[T]) -> Vec<u8> {
 pub struct Setup {
     /// Whose signatures it takes.
     pub keys: Keys,
-    /// Where they are checked. Asked ones are answered at once, with yes.
+    /// Where they are checked. Asked ones are answered at once, with yes; who publishes is never answered.
     pub verification: Verification,
     /// Its bounds.
     pub limits: ClientLimits,
@@ -132,7 +132,10 @@ impl Reader {
 
     fn drain(&mut self, now: Now) {
         while let Some(action) = self.client.poll_action() {
-            if let Action::Ask { ask, .. } = action {
+            let Action::Ask { ask, question, .. } = action else {
+                continue;
+            };
+            if matches!(question, Question::Verify(_)) {
                 let told = self.client.answer(now, ask, Answer::Verified(true));
                 assert!(told.is_ok(), "an open question");
             }

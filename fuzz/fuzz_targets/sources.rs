@@ -140,11 +140,20 @@ impl<S: AsRef<[Slot<u64>]> + AsMut<[Slot<u64>]>> Play<S> {
         let before = self.sources.verdict(now, &key);
         assert_eq!(before, self.model.verdict(self.mono, self.wall, key));
         let window = &mut self.window;
+        let stops = self.sources.stops(now, &key, |known| {
+            window.has(now.mono, &limits, known, link)
+        });
         let judged = self.sources.judge(now, &key, |known| {
             window.take(now.mono, &limits, known, link)
         });
         let windows = &mut self.windows;
         let mono = self.mono;
+        let stopped = match judged {
+            Judgement::Drop(reason) => Some(Ok(reason)),
+            Judgement::Refuse(reason) => Some(Err(reason)),
+            _ => None,
+        };
+        assert_eq!(stops, stopped, "what would be refused or dropped is");
         let wanted = self.model.judge(mono, self.wall, key, |known| {
             windows.take(mono, &limits, 3, known, link)
         });

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use tidings::code::ObjectFault;
+use tidings::code::{DropReason, ObjectFault};
 use tidings::crypto::{Profile, PublicKey};
 use tidings::wire::object::PUBLICATION_LABEL;
 use tidings::{FaultCounts, Sources};
@@ -24,6 +24,8 @@ pub(crate) struct Attack {
     open: Reader,
     /// Hears the 16 publishers of `facts` alone.
     closed: Reader,
+    /// Hears members, and has no lookup left for whom it does not know.
+    spent: Reader,
     facts: Facts,
     /// Facts whose publishers nobody named, their signatures whole.
     strangers: Vec<Vec<u8>>,
@@ -43,6 +45,10 @@ impl Attack {
                 sources,
                 ..Setup::default()
             }),
+            spent: Reader::new(Setup {
+                sources: Sources::Members,
+                ..Setup::default()
+            }),
             facts: Facts::new(Keys::Real),
             strangers: strangers().many(after(0), UNKNOWN),
             unmatched: strangers()
@@ -52,7 +58,7 @@ impl Attack {
         };
         // Every publisher is known before the attack.
         let known = attack.facts.many(after(0), 16);
-        for reader in [&mut attack.open, &mut attack.closed] {
+        for reader in [&mut attack.open, &mut attack.closed, &mut attack.spent] {
             for mut read in reader.reads(&known) {
                 reader.read(after(0), &mut read);
             }
@@ -81,7 +87,7 @@ impl Attack {
 
 impl Group for Attack {
     fn series(&self) -> &'static [&'static str] {
-        &["verify", "forged", "not admitted", "unmatched"]
+        &["verify", "forged", "not admitted", "no lookup", "unmatched"]
     }
 
     fn round(&mut self) -> Vec<f64> {
@@ -102,12 +108,13 @@ impl Group for Attack {
             verify,
             Self::sample(&mut self.open, &forged),
             Self::sample(&mut self.closed, &self.strangers),
+            Self::sample(&mut self.spent, &self.strangers),
             Self::sample(&mut self.open, &self.unmatched),
         ]
     }
 
     fn lines(&mut self, least: &[f64]) -> Vec<Line> {
-        let &[verify, forged, refused, unmatched] = least else {
+        let &[verify, forged, refused, spent, unmatched] = least else {
             unreachable!("one figure for each sample");
         };
         let one_each = Taken {
@@ -127,6 +134,9 @@ impl Group for Attack {
             closed.of(ObjectFault::SourceRefused),
             rounds * UNKNOWN as u64
         );
+        let dropped = self.spent.client.status().sources.dropped;
+        let full = (DropReason::LookupsFull, rounds * UNKNOWN as u64);
+        assert!(dropped.contains(&full), "{dropped:?}");
         vec![
             Line::ratio(
                 19,
@@ -138,6 +148,12 @@ impl Group for Attack {
                 19,
                 "fact of an unknown publisher no source admits, beside a verification",
                 [refused, verify],
+                0.1,
+            ),
+            Line::ratio(
+                19,
+                "fact of an unknown publisher while no lookup is due, beside a verification",
+                [spent, verify],
                 0.1,
             ),
             Line::ratio(

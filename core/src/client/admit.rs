@@ -32,7 +32,7 @@ impl Client {
         let (one, unrefused);
         let mut readers = readers;
         if delivery.anycast() && self.verdicts.are_asked() {
-            unrefused = self.unrefused(now, delivery, readers);
+            unrefused = self.unrefused(now, delivery.publisher(), readers);
             if !unrefused.is_empty() {
                 readers = &unrefused;
             }
@@ -52,7 +52,7 @@ impl Client {
                 delivery.epoch().unwrap_or(0),
                 delivery.seq(),
             );
-            let mut missing = self.unrefused(now, delivery, readers);
+            let mut missing = self.unrefused(now, delivery.publisher(), readers);
             missing.retain(|subscription| {
                 let key = LaneKey {
                     publisher,

@@ -24,6 +24,7 @@ mod redial;
 mod request;
 mod sources;
 mod status;
+mod strangers;
 mod streams;
 mod subscriptions;
 mod timers;

@@ -1,7 +1,7 @@
 //! A publication on its way in.
 //!
-//! Decides: in this order, the first that stops it: known by its signature, shape, match, known by its hash, life, a source list that refuses the
-//! claimed publisher, signature. The life of what is known its memory knows. Leaves to others: signatures checked elsewhere (asked), room, memory
+//! Decides: in this order, the first that stops it: known by its signature, shape, match, known by its hash, life, a source that is known to refuse
+//! the claimed publisher, or cannot look it up now (strangers), signature. The life of what is known its memory knows. Leaves to others: signatures checked elsewhere (asked), room, memory
 //! and lanes (admit). Believes: the wall for its life. Bounded by: the publication at hand.
 //!
 //! What no subscription wants is not hashed, but for the first such one: after a publication that was taken, the next is taken for another and
@@ -10,6 +10,7 @@
 use alloc::vec::Vec;
 
 use super::lanes::LaneKey;
+use super::strangers::Claimed;
 use super::{Client, LaneId, TopicId, Verification, WireId};
 use crate::code::{ObjectFault, SourceRefusal};
 use crate::delivery::Delivery;
@@ -335,6 +336,17 @@ impl Client {
         if readers.is_empty() {
             return Err(ObjectFault::SourceRefused);
         }
+        if self.verdicts.are_asked() {
+            let claimed = Claimed {
+                publication,
+                from,
+                topic,
+                life,
+            };
+            if self.stop_stranger(now, &claimed, readers)? {
+                return Ok(());
+            }
+        }
         let key_known = match self.config.verification {
             Verification::Here => self.publishers.verify(publication).map(|()| true),
             Verification::Asked => match seen.same_key {
@@ -370,13 +382,9 @@ impl Client {
             return;
         }
         readers.retain(|id| {
-            let Some(found) = self.subscriptions.get_mut(*id) else {
-                return false;
-            };
-            let admits = found.admits(&publication.publisher);
+            let admits = self.all_admit(&publication.publisher, &[*id]);
             if !admits {
-                found.source_refused += 1;
-                self.verdicts.count_refused(SourceRefusal::NotListed);
+                self.count_refusal(*id, SourceRefusal::NotListed);
             }
             admits
         });

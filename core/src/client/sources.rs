@@ -36,8 +36,8 @@ pub(super) type SourceId = u128;
 /// What a verdict is found by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SourceKey {
-    publisher: NodeId,
-    source: SourceId,
+    pub(super) publisher: NodeId,
+    pub(super) source: SourceId,
 }
 
 impl TableKey for SourceKey {
@@ -68,8 +68,8 @@ impl Sources {
 
 /// The lookups of a realm.
 #[derive(Debug)]
-struct Realm {
-    window: sources::Window<LinkId, Vec<Share<LinkId>>>,
+pub(super) struct Realm {
+    pub(super) window: sources::Window<LinkId, Vec<Share<LinkId>>>,
     /// Subscriptions in it whose sources are looked up.
     subscriptions: usize,
 }
@@ -87,7 +87,7 @@ pub(super) enum Found {
 #[derive(Debug)]
 pub(super) struct Verdicts {
     pub(super) machine: sources::Sources<SourceKey, Vec<Slot<SourceKey>>>,
-    realms: BTreeMap<RealmId, Realm>,
+    pub(super) realms: BTreeMap<RealmId, Realm>,
     pub(super) holds: Holds,
     armed: Option<Instant>,
     /// What was found for the fact at hand; kept for its memory.
@@ -134,7 +134,7 @@ impl Verdicts {
         all.filter(|(reason, _)| is_of_sources(*reason))
     }
 
-    pub(super) fn count_refused(&mut self, reason: SourceRefusal) {
+    fn count_refused(&mut self, reason: SourceRefusal) {
         if let Some(count) = self.refused.get_mut(reason as usize) {
             *count = count.saturating_add(1);
         }
@@ -216,7 +216,7 @@ impl Client {
         self.verdicts.found = found;
     }
 
-    fn source_of(&self, reader: SubscriptionId) -> Option<SourceId> {
+    pub(super) fn source_of(&self, reader: SubscriptionId) -> Option<SourceId> {
         self.subscriptions.get(reader)?.source
     }
 
@@ -367,10 +367,9 @@ impl Client {
     pub(super) fn unrefused(
         &self,
         now: Now,
-        delivery: &Delivery,
+        publisher: NodeId,
         readers: &[SubscriptionId],
     ) -> Vec<SubscriptionId> {
-        let publisher = delivery.publisher();
         let readers = readers.iter().copied();
         readers
             .filter(|reader| self.refusal(now, publisher, *reader).is_none())
@@ -415,11 +414,15 @@ impl Client {
         reader: SubscriptionId,
         reason: SourceRefusal,
     ) {
+        self.count_refusal(reader, reason);
+        self.pass_over(now, delivery, topic, reader);
+    }
+
+    pub(super) fn count_refusal(&mut self, reader: SubscriptionId, reason: SourceRefusal) {
         self.verdicts.count_refused(reason);
         if let Some(found) = self.subscriptions.get_mut(reader) {
             found.source_refused += 1;
         }
-        self.pass_over(now, delivery, topic, reader);
     }
 
     /// It is dropped for one subscription, without a verdict.

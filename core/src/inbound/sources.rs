@@ -91,11 +91,29 @@ impl Entry {
         asking: None,
         rests_until: Instant::ORIGIN,
     };
+
+    /// A verdict that was seen to be over stays over, and is remembered for so long.
+    fn fade(&mut self, remembered: u64) {
+        if let Verdict::Admitted(end) = self.verdict {
+            let until = end.mono.saturating_add_millis(remembered);
+            self.verdict = Verdict::Before(until);
+        }
+    }
+}
+
+/// The place of a lookup that may begin.
+struct Place {
+    /// Its publisher was admitted before, lately enough to count.
+    known: bool,
+    /// It is the one of a verdict that is over.
+    kept: bool,
+    /// The one that is given up for it.
+    makes_room: Option<u32>,
 }
 
 /// Verdicts by key, in a storage of slots. See the module's text.
 ///
-/// Getters: [`admitted`](Self::admitted), [`lookups`](Self::lookups), [`held`](Self::held), [`verdict`](Self::verdict), `poll_timeout`. Inputs:
+/// Getters: [`admitted`](Self::admitted), [`lookups`](Self::lookups), [`held`](Self::held), [`verdict`](Self::verdict), [`stops`](Self::stops), `poll_timeout`. Inputs:
 /// [`judge`](Self::judge), [`answer`](Self::answer), [`leave`](Self::leave), [`sweep`](Self::sweep), `handle_timeout`, which settles one lookup per
 /// call and is called until it has none.
 ///
@@ -221,6 +239,38 @@ impl<K: TableKey + Copy, S: AsRef<[Slot<K>]> + AsMut<[Slot<K>]>> Sources<K, S> {
         }
     }
 
+    /// Whether a fact of this publisher would be refused or dropped now: what costs more than that need not be done for it. `budget` answers, as
+    /// in [`judge`](Self::judge), whether a lookup could begin; none does.
+    pub fn stops(
+        &mut self,
+        now: Now,
+        key: &K,
+        budget: impl FnOnce(bool) -> bool,
+    ) -> Option<Result<SourceDrop, SourceRefusal>> {
+        let at = self.slots.find(key);
+        let entry = at.and_then(|at| self.slots.get_mut(at));
+        let mut new = Entry::NEW;
+        let entry = entry.unwrap_or(&mut new);
+        match entry.verdict {
+            Verdict::Admitted(end) if !end.is_over(now) => return None,
+            Verdict::Refused(end, reason) if !end.is_over(now) => return Some(Err(reason)),
+            _ => entry.fade(self.limits.cache_ttl_ms),
+        }
+        let Entry {
+            verdict, asking, ..
+        } = *entry;
+        let dropped = match asking {
+            Some(asking) if asking.held < self.limits.held_per_key => return None,
+            Some(_) => SourceDrop::HoldFull,
+            None => match self.place(now, verdict) {
+                Err(full) => full,
+                Ok(place) if budget(place.known) => return None,
+                Ok(_) => SourceDrop::WindowSpent,
+            },
+        };
+        Some(Ok(dropped))
+    }
+
     /// Its verdict is about to end: the fact does not wait for the next.
     fn refresh(&mut self, now: Now, at: u32, budget: impl FnOnce(bool) -> bool) -> Judgement {
         let entry = self.slots.get(at);
@@ -240,10 +290,7 @@ impl<K: TableKey + Copy, S: AsRef<[Slot<K>]> + AsMut<[Slot<K>]>> Sources<K, S> {
         let Some(entry) = self.slots.get_mut(at) else {
             return Judgement::Drop(SourceDrop::VerdictsFull);
         };
-        if let Verdict::Admitted(end) = entry.verdict {
-            let until = end.mono.saturating_add_millis(remembered);
-            entry.verdict = Verdict::Before(until);
-        }
+        entry.fade(remembered);
         if let Some(asking) = &mut entry.asking {
             if asking.held >= most {
                 return Judgement::Drop(SourceDrop::HoldFull);
@@ -270,14 +317,13 @@ impl<K: TableKey + Copy, S: AsRef<[Slot<K>]> + AsMut<[Slot<K>]>> Sources<K, S> {
     ) -> Judgement {
         let verdict = at.and_then(|at| self.slots.get(at));
         let verdict = verdict.map_or(Verdict::None, |(_, entry)| entry.verdict);
-        let known = matches!(verdict, Verdict::Before(until) if now.mono < until);
-        let has_place = matches!(verdict, Verdict::Before(_));
-        let makes_room = match has_place || self.has_room() {
-            true => None,
-            false => match self.oldest_over(now) {
-                Some(over) => Some(over),
-                None => return Judgement::Drop(SourceDrop::VerdictsFull),
-            },
+        let Place {
+            known,
+            kept,
+            makes_room,
+        } = match self.place(now, verdict) {
+            Ok(place) => place,
+            Err(full) => return Judgement::Drop(full),
         };
         if !budget(known) {
             return Judgement::Drop(SourceDrop::WindowSpent);
@@ -289,7 +335,7 @@ impl<K: TableKey + Copy, S: AsRef<[Slot<K>]> + AsMut<[Slot<K>]>> Sources<K, S> {
         if let (Some(at), Verdict::Refused(..)) = (at, verdict) {
             self.forget(at);
         }
-        let at = match at.filter(|_| has_place) {
+        let at = match at.filter(|_| kept) {
             Some(at) => Some(at),
             None => self.slots.insert(*key, Entry::NEW),
         };
@@ -298,6 +344,21 @@ impl<K: TableKey + Copy, S: AsRef<[Slot<K>]> + AsMut<[Slot<K>]>> Sources<K, S> {
         };
         self.held += 1;
         Judgement::Ask(self.begin(now, at, 1))
+    }
+
+    /// Where a lookup would have its place.
+    fn place(&self, now: Now, verdict: Verdict) -> Result<Place, SourceDrop> {
+        let known = matches!(verdict, Verdict::Before(until) if now.mono < until);
+        let kept = matches!(verdict, Verdict::Before(_));
+        let makes_room = match kept || self.has_room() {
+            true => None,
+            false => Some(self.oldest_over(now).ok_or(SourceDrop::VerdictsFull)?),
+        };
+        Ok(Place {
+            known,
+            kept,
+            makes_room,
+        })
     }
 
     /// Begins a lookup.

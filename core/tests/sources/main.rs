@@ -7,3 +7,4 @@ mod common;
 mod holds;
 mod rig;
 mod rules;
+mod strangers;

@@ -49,38 +49,40 @@ impl<L: Copy + Eq, W: AsRef<[Share<L>]> + AsMut<[Share<L>]>> Window<L, W> {
 
     /// Takes a lookup for a publisher that `link` brought, who was admitted before or is a stranger. Answers whether there was one.
     pub fn take(&mut self, now: Instant, limits: &SourceLimits, known: bool, link: L) -> bool {
-        let ends = |began: Instant| began.saturating_add_millis(limits.window_ms);
-        if self.began.is_none_or(|began| ends(began) <= now) {
-            self.began = Some(now);
-            (self.taken, self.strangers) = (0, 0);
-            self.shares.as_mut().fill(None);
-        }
-        if self.taken >= limits.lookups_per_window {
+        if !self.has(now, limits, known, link) {
             return false;
         }
-        if !known {
-            if self.strangers >= limits.for_strangers() {
-                return false;
-            }
-            let Some(share) = self
-                .share(link)
-                .filter(|share| **share < limits.for_one_link())
-            else {
-                return false;
-            };
-            *share += 1;
+        self.began.get_or_insert(now);
+        self.taken += 1;
+        if !known && let Some(at) = self.share(link) {
+            self.shares.as_mut()[at].get_or_insert((link, 0)).1 += 1;
             self.strangers += 1;
         }
-        self.taken += 1;
         true
     }
 
-    /// What a link's strangers took, if it has a place or one is free.
-    fn share(&mut self, link: L) -> Option<&mut u32> {
-        let shares = self.shares.as_mut();
-        let is_its = |share: &Share<L>| share.is_none_or(|(whose, _)| whose == link);
-        let at = shares.iter().position(is_its)?;
-        Some(&mut shares[at].get_or_insert((link, 0)).1)
+    /// Whether [`take`](Self::take) would find one.
+    pub fn has(&mut self, now: Instant, limits: &SourceLimits, known: bool, link: L) -> bool {
+        let ends = |began: Instant| began.saturating_add_millis(limits.window_ms);
+        if self.began.is_some_and(|began| ends(began) <= now) {
+            self.began = None;
+            (self.taken, self.strangers) = (0, 0);
+            self.shares.as_mut().fill(None);
+        }
+        let its = || {
+            let at = self.share(link)?;
+            Some(self.shares.as_ref()[at].map_or(0, |(_, taken)| taken))
+        };
+        self.taken < limits.lookups_per_window
+            && (known
+                || self.strangers < limits.for_strangers()
+                    && its().is_some_and(|its| its < limits.for_one_link()))
+    }
+
+    /// The place of what a link's strangers took, if it has one or one is free.
+    fn share(&self, link: L) -> Option<usize> {
+        let mut shares = self.shares.as_ref().iter();
+        shares.position(|share| share.is_none_or(|(whose, _)| whose == link))
     }
 
     /// Bytes of its places.

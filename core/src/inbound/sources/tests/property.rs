@@ -80,9 +80,18 @@ where
             Op::Judge { key, link } => {
                 let before = sources.verdict(now, &key);
                 assert_eq!(before, model.verdict(mono, wall, key), "{step} {op:?}");
+                let stops = sources.stops(now, &key, |known| {
+                    window.has(now.mono, &limits, known, link)
+                });
                 let judged = sources.judge(now, &key, |known| {
                     window.take(now.mono, &limits, known, link)
                 });
+                let stopped = match judged {
+                    Judgement::Drop(reason) => Some(Ok(reason)),
+                    Judgement::Refuse(reason) => Some(Err(reason)),
+                    _ => None,
+                };
+                assert_eq!(stops, stopped, "{step} {op:?}");
                 let want = model.judge(mono, wall, key, |known| {
                     windows.take(mono, &limits, 3, known, link)
                 });
