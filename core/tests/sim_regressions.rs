@@ -17,6 +17,11 @@ const FAILED: &[(u64, u64, &str)] = &[
         "a stream ended of itself, and what another had from copies that came before was taken for what came then",
     ),
     (
+        15860,
+        0x1f3e_7914_ff23_bc8a,
+        "a source refused what came before a commit, which is counted and not told: the next run does not owe it",
+    ),
+    (
         20621,
         0x0828_b530_e490_ffe8,
         "a question about a signature was open when its subscription ended",
@@ -65,6 +70,11 @@ const FAILED: &[(u64, u64, &str)] = &[
         29657,
         0x2a61_1f5b_d180_01a5,
         "full lanes were not told of yet when their node was killed",
+    ),
+    (
+        29820,
+        0x6ccd_96f4_d0eb_6e5c,
+        "a lookup found nothing out, and its reader was killed before the episode of what was dropped was over",
     ),
     (
         30322,
@@ -122,6 +132,11 @@ const FAILED: &[(u64, u64, &str)] = &[
         "an outage began before all that was read of a sleeping node",
     ),
     (
+        54420,
+        0x2040_7c8f_8104_4fb9,
+        "what was dropped without a verdict came again and was late, and its reader was killed before the drop was told",
+    ),
+    (
         66287,
         0xb92c_fbc1_546d_4b69,
         "a station at its quota never said whether it goes on from what was committed, and that was not decided",
@@ -135,6 +150,11 @@ const FAILED: &[(u64, u64, &str)] = &[
         75087,
         0x55f6_1c9f_6a25_bda3,
         "a node was killed within an episode of facts out of date, and its stream has holes",
+    ),
+    (
+        96500,
+        0x4b51_e5ce_d9ed_1a13,
+        "a copy came two minutes after its fact was refused, was admitted, and was late",
     ),
     (
         113653,

@@ -18,8 +18,11 @@ use alloc::vec::Vec;
 use super::hash::Hash;
 use super::report::Broken;
 use super::world::{Told, World};
-use crate::Instant;
 use crate::notice::Notice;
+use crate::{Duration, Instant};
+
+/// A question about a signature is given up after so long.
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One publisher's numbering on one topic: its key, the topic, the epoch.
 pub(super) type Numbering = (u8, u8, u64);

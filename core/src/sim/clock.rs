@@ -19,6 +19,8 @@ pub(super) struct Clock {
     walls: Vec<(Instant, i64)>,
     /// Since when it sleeps, and whether its monotonic clock stands still meanwhile.
     asleep: Option<(Instant, bool)>,
+    /// When it slept before, from and to.
+    slept: Vec<(Instant, Instant)>,
 }
 
 impl Default for Clock {
@@ -27,6 +29,7 @@ impl Default for Clock {
             stood: Duration::ZERO,
             walls: alloc::vec![(Instant::ORIGIN, 0)],
             asleep: None,
+            slept: Vec::new(),
         }
     }
 }
@@ -74,9 +77,19 @@ impl Clock {
     }
 
     pub(super) fn wake(&mut self, truth: Instant) {
-        if let Some((since, true)) = self.asleep.take() {
-            self.stood += truth.saturating_since(since);
+        if let Some((since, mono_stands)) = self.asleep.take() {
+            self.slept.push((since, truth));
+            if mono_stands {
+                self.stood += truth.saturating_since(since);
+            }
         }
+    }
+
+    /// For how long it has slept since then, all in all.
+    pub(super) fn slept_since(&self, then: Instant) -> Duration {
+        let slept = self.slept.iter();
+        let slept = slept.map(|(from, to)| to.saturating_since(then.max(*from)));
+        slept.fold(Duration::ZERO, |all, one| all + one)
     }
 
     /// Whether its wall was stepped.

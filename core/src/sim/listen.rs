@@ -24,6 +24,7 @@ impl World {
     pub(super) fn observe(&mut self) {
         let seen = core::mem::take(&mut self.net.seen);
         let now = self.net.truth();
+        self.trace_answers();
         for seen in &seen {
             self.trace_seen(now, seen);
             match *seen {

@@ -1,21 +1,24 @@
-//! Publishers that are looked up, in one run of thirteen: who is admitted, and whoever answers for it.
+//! Publishers that are looked up, in one run of ten: who is admitted, and whoever answers for it.
 //!
 //! Decides: which seeds have it, what is answered, when, and what not. Leaves to others: verdicts and waiting facts (the clients), whether what
 //! was told had a cause (the checkers). Believes: the true time. Bounded by: the questions of the run.
 //!
 //! It is drawn from a stream of its own: the plans of all other seeds, and the acts of these, stay what they are. One publisher may be a stranger,
-//! whose bursts then are a flood of facts nobody admits; one may be revoked while it publishes.
+//! whose bursts then are a flood of facts nobody admits; one may be revoked while it publishes. A quarter of these runs commits positions as well.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::START;
-use super::check::Numbering;
+use super::check::{ANSWER_TIMEOUT, Numbering};
+use super::clock::Clock;
 use super::draw::rng;
 use super::keys::Keys;
 use super::plan::{Fault, Plan, Wanted};
-use super::world::World;
+use super::trace::{Name, since_start};
+use super::world::{End, World};
 use crate::code::SourceRefusal;
+use crate::inbound::episode::LONGEST;
 use crate::inbound::sources::{SourceAnswer, SourceLimits};
 use crate::{AskId, Duration, Instant, NodeId, Rng, Source, Sources, WallMs};
 
@@ -53,6 +56,8 @@ pub(super) struct Lookups {
     answers: VecDeque<Answering>,
     /// What was answered in time, when, and until when it admits.
     said: Vec<(Instant, About, Option<WallMs>)>,
+    /// So many of them are in the trace.
+    traced: usize,
     draws: Option<Rng>,
     asked: u64,
     done: [u64; 5],
@@ -61,7 +66,7 @@ pub(super) struct Lookups {
 impl Lookups {
     pub(super) fn draw(plan: &Plan) -> Self {
         let mut all = Self::default();
-        if !matches!(plan.seed % 40, 10 | 16 | 23) {
+        if !matches!(plan.seed % 40, 10 | 16 | 20 | 23) {
             return all;
         }
         let mut draw = rng(plan.seed, "lookups");
@@ -207,13 +212,16 @@ impl Lookups {
         })
     }
 
-    /// Whether a refusal was there when it came, or came while it waited.
-    pub(super) fn refuses(&self, about: &About, came: Instant) -> bool {
-        // A host that sleeps is answered when it wakes.
-        let slack = Duration::from_secs(20);
-        let lasts = slack + Duration::from_millis(self.limits.refusal_ttl_ms);
+    /// Whether a refusal was there for a fact when it came, or came while it waited, by that time. A host that sleeps is answered when it wakes.
+    fn refuses(&self, about: &About, came: Instant, by: Instant, clock: &Clock) -> bool {
+        // For an answer about its signature, and for one about its publisher.
+        let patience = ANSWER_TIMEOUT + Duration::from_millis(self.limits.lookup_timeout_ms);
+        let upto = came.saturating_add(patience + clock.slept_since(came));
+        let lasts = Duration::from_millis(self.limits.refusal_ttl_ms);
         let mut said = self.said_of(about).filter(|(_, until)| until.is_none());
-        said.any(|(at, _)| at <= came.saturating_add(slack) && at.saturating_add(lasts) >= came)
+        said.any(|(at, _)| {
+            at <= upto.min(by) && at.saturating_add(lasts + clock.slept_since(at)) >= came
+        })
     }
 }
 
@@ -231,6 +239,22 @@ impl World {
         for (fault, times) in faults.into_iter().zip(done) {
             self.tally.fault(fault, times);
         }
+    }
+
+    /// What was answered in time, in the trace.
+    pub(super) fn trace_answers(&mut self) {
+        let stations = self.stations.len();
+        for (at, about, until) in &self.net.lookups.said[self.net.lookups.traced..] {
+            let key = self.keys.key_of(&about.publisher).unwrap_or_default();
+            let until = until.map_or_else(|| "never".into(), since_start);
+            let source = &about.source;
+            self.trace.line(
+                *at,
+                Name::host(about.host, stations),
+                format_args!("is answered about key {key} ({source:?}): until {until}"),
+            );
+        }
+        self.net.lookups.traced = self.net.lookups.said.len();
     }
 
     /// Whom a subscription asks for, as it stands in its request.
@@ -253,21 +277,49 @@ impl World {
         })
     }
 
-    /// Whether a source refused a publication when it came, which is counted and not told.
-    pub(super) fn is_refused(&self, sub: usize, number: u32) -> bool {
-        let came = self.truth.lives[self.subs[sub].life].arrivals.get(&number);
+    /// Whether a source had refused a publication by then that came, which is counted and not told.
+    pub(super) fn was_refused_by(&self, sub: usize, number: u32, by: Instant) -> bool {
+        let life = &self.truth.lives[self.subs[sub].life];
+        let Some(came) = life.arrivals.get(&number).filter(|came| **came <= by) else {
+            return false;
+        };
+        let clock = &self.net.hosts[life.host].clock;
         let about = self.about(sub, number);
-        came.zip(about)
-            .is_some_and(|(came, about)| self.net.lookups.refuses(&about, *came))
+        about.is_some_and(|about| self.net.lookups.refuses(&about, *came, by, clock))
     }
 
-    /// The same of one with these numbers.
-    pub(super) fn was_refused(&self, sub: usize, of: Numbering, seq: u64) -> bool {
+    /// The same at any time.
+    pub(super) fn is_refused(&self, sub: usize, number: u32) -> bool {
+        self.was_refused_by(sub, number, Instant::from_micros(u64::MAX))
+    }
+
+    /// The same of any with these numbers.
+    pub(super) fn was_refused(&self, sub: usize, of: Numbering, seq: u64, by: Instant) -> bool {
         if self.subs[sub].looked_up.is_none() {
             return false;
         }
-        let mut all = 0..self.truth.made.len() as u32;
-        all.any(|number| self.place_of(number) == Some((of, seq)) && self.is_refused(sub, number))
+        let mut all = self.numbered(of, seq);
+        all.any(|number| self.was_refused_by(sub, number, by))
+    }
+
+    /// Whether one with these numbers may have been dropped without a verdict in an episode that was not over when its reader was killed.
+    pub(super) fn may_be_untold(&self, sub: usize, of: Numbering, seq: u64) -> bool {
+        let this = &self.subs[sub];
+        let Some((end, End::Crash)) = this.ended.filter(|_| this.looked_up.is_some()) else {
+            return false;
+        };
+        let patience = Duration::from_millis(self.net.lookups.limits.lookup_timeout_ms);
+        let arrivals = &self.truth.lives[this.life].arrivals;
+        let mut came = self
+            .numbered(of, seq)
+            .filter_map(|number| arrivals.get(&number));
+        came.any(|came| came.saturating_add(patience + LONGEST) > end)
+    }
+
+    /// The publications with these numbers.
+    fn numbered(&self, of: Numbering, seq: u64) -> impl Iterator<Item = u32> + '_ {
+        let all = 0..self.truth.made.len() as u32;
+        all.filter(move |number| self.place_of(*number) == Some((of, seq)))
     }
 
     /// A publisher is never delivered past its verdict.

@@ -123,7 +123,7 @@ pub(super) fn words(notice: &Notice) -> String {
 }
 
 /// A wall time in seconds since the run began, by a wall that was never stepped.
-fn since_start(wall: crate::WallMs) -> String {
+pub(super) fn since_start(wall: crate::WallMs) -> String {
     let millis = wall.since(super::net::START);
     alloc::format!("{}.{:03}", millis / 1000, millis.abs() % 1000)
 }

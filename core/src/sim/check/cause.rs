@@ -308,7 +308,10 @@ impl World {
             let older = replaced || epochs.last().is_some_and(|last| *last > of.2);
             // Nor is it known any more what came of it.
             let given_up = self.is_given_up(sorted, &done.given, of, seq, *place);
-            let caused = below || skipped || older || given_up;
+            // A copy of what was dropped or refused gets another chance.
+            let (at, _) = self.subs[sub].told[*place];
+            let again = self.may_be_untold(sub, of, seq) || self.was_refused(sub, of, seq, at);
+            let caused = below || skipped || older || given_up || again;
             if *late && !caused && sorted.conflicts.is_empty() {
                 found.add("cause", || {
                     format!(

@@ -18,12 +18,16 @@ use crate::sim::world::{Earlier, Told, World};
 #[derive(Debug, Default)]
 pub(super) struct Done {
     pub(super) given: BTreeSet<u32>,
+    /// What their sources had refused.
+    refused: BTreeSet<u32>,
     skipped: Vec<(Numbering, u64, u64)>,
     unopened: BTreeSet<(Numbering, u64)>,
     windows: Vec<(i64, i64)>,
     open: bool,
-    /// What was counted or swallowed, and is not known one by one.
+    /// What was counted, and is not known one by one.
     pub(super) counted: u64,
+    /// Notices that a slow reader did not get: what they counted is not known.
+    swallowed: u64,
 }
 
 /// Whether an interruption is open after that notice.
@@ -116,12 +120,26 @@ impl World {
         let mut done = Done::default();
         for of in self.ancestors(sub) {
             done.given.extend(self.given(of));
+            let came = self.truth.lives[self.subs[of.sub].life].arrivals.keys();
+            let refused = came.filter(|number| self.was_refused_by(of.sub, **number, of.at));
+            done.refused.extend(refused);
             let mut sorted = self.sorted(of.sub);
             sorted.notices.retain(|(place, ..)| *place < of.place);
             let mut last = sorted.notices.iter().rev();
             let open = last.find_map(|(.., notice)| is_open(notice));
             done.open |= open == Some(true);
-            done.counted += sorted.missed + sorted.dropped + sorted.swallowed;
+            for (.., notice) in &sorted.notices {
+                match notice {
+                    Notice::Dropped { count, .. } => done.counted += count,
+                    Notice::Lagged {
+                        missed, notices, ..
+                    } => {
+                        done.counted += missed;
+                        done.swallowed += notices;
+                    }
+                    _ => {}
+                }
+            }
             done.windows.extend(self.windows(of.sub, &sorted));
             let skipped = sorted.skipped.iter().filter(|(at, ..)| *at < of.place);
             let skipped = skipped.map(|(_, of, first, last)| (*of, *first, *last));
@@ -163,7 +181,8 @@ impl World {
             skipped.any(|(of, first, last)| *of == numbering && (*first..=*last).contains(&seq))
         });
         let unopened = place.is_some_and(|place| done.unopened.contains(&place));
-        skipped || unopened || done.given.contains(&number) || done.windows.iter().any(inside)
+        let known = done.given.contains(&number) || done.refused.contains(&number);
+        skipped || unopened || known || done.windows.iter().any(inside)
     }
 
     /// What stations admitted that had the committed stream, or go on with it.
@@ -182,7 +201,7 @@ impl World {
             Told::Notice(notice) => is_open(notice) == Some(false),
             Told::Fact { .. } => false,
         });
-        if done.open || done.counted > 0 || !decided || !accepted || !self.is_roomy(sub) {
+        if done.open || done.swallowed > 0 || !decided || !accepted || !self.is_roomy(sub) {
             return owed;
         }
         let arrivals = &self.truth.lives[earlier.life].arrivals;

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use super::commits::Done;
 use super::windows::PATIENCE;
-use super::{Findings, Index, Numbering, Sorted, named};
+use super::{ANSWER_TIMEOUT, Findings, Index, Numbering, Sorted, named};
 use crate::code::GapReason;
 use crate::inbound::episode::LONGEST;
 use crate::inbound::lane::Mode;
@@ -19,9 +19,6 @@ use crate::sim::Tally;
 use crate::sim::hold::Hold;
 use crate::sim::world::{End, World};
 use crate::{Duration, Instant, WallMs};
-
-/// A question is given up after so long.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What is owed: by which holds, and when each admitted it.
 type Owed = BTreeMap<u32, Vec<(usize, Instant)>>;

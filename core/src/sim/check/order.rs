@@ -112,16 +112,18 @@ impl World {
                 });
                 continue;
             }
+            let (at, _) = self.subs[sub].told[*place];
             let told = |missing: u64| {
                 came_late.contains(&(numbering, missing))
-                    || sorted.skipped.iter().any(|(at, of, first, last)| {
-                        at < place && *of == numbering && (*first..=*last).contains(&missing)
+                    || sorted.skipped.iter().any(|(told, of, first, last)| {
+                        told < place && *of == numbering && (*first..=*last).contains(&missing)
                     })
                     || sorted
                         .unopened
                         .iter()
-                        .any(|(at, of, seq)| at < place && *of == numbering && *seq == missing)
-                    || self.was_refused(sub, numbering, missing)
+                        .any(|(told, of, seq)| told < place && *of == numbering && *seq == missing)
+                    || self.was_refused(sub, numbering, missing, at)
+                    || self.may_be_untold(sub, numbering, missing)
             };
             if whole && let Some(missing) = (before + 1..seq).find(|missing| !told(*missing)) {
                 found.add("order", || {
