@@ -146,7 +146,44 @@ def words(*steps):
     return b"".join(bytes([*step, 0, 0, 0])[:4] for step in steps)
 
 
+# Guarded ones: what the application calls and what it is asked. An answer says which question, counted from the last, what, and for how long.
+ASKED, JOIN, LEAVE_GROUP, GUARDED_SUBSCRIBE, GUARDED_PUBLISH = 0xFC, 0xFE, (0xFF, 0), 0xF9, 0xFB
+ADMIT, REFUSE, NO_ANSWER, WRONG = 0, 4, 6, 7  # of sources
+KEYS, OTHER_SECRET, BROKEN, OTHER_PERIOD, DENIED = 0, 3, 4, 5, 6  # of keys
+SEALED, TIMES = 10, range(8)  # at which time its key was, see words.rs
+
+
+def sealed(seq, when=0, group=0, topic=0, key=0, other=0, old=0, wire=0):
+    return SEALED, wire + 5 * (group + 3 * when + 24 * old), topic + 4 * other + 64 * key, seq
+
+
+def guarded():
+    # An id that was not used ends the link.
+    carried, all_carried = [(SUBSCRIBED, 0)], [(SUBSCRIBED, n) for n in range(4)]
+    clear = [(EVENT, 0, 64 * key, seq) for seq in range(3) for key in range(4)]
+    everybody = [(GUARDED_SUBSCRIBE, source + 8 * group, filter * 2) for source, group, filter in ((0, 1, 0), (3, 0, 2), (5, 1, 1), (6, 2, 3), (7, 0, 2))]
+    for head in (b"\x10", b"\x12\1\5", b"\x18", b"\x40", b"\x42\1\5", b"\x48"):
+        # Who is admitted, refused, not known, late, twice, never.
+        yield head + words(*carried, *clear, *((ASKED, n, n % 8, 99) for n in range(8)), *clear, (WAIT, 3), *clear)
+        for answer in (ADMIT, REFUSE, NO_ANSWER, WRONG):
+            yield head + words(*carried, (EVENT, 0, 0, 0), (ASKED, 0, answer, 9), (ASKED, 0, ADMIT, 9), (EVENT, 0, 0, 1), (WAIT, 5), (EVENT, 0, 0, 2), (ASKED, 0, answer, 9), (WAIT, 6))
+        yield head + words(*everybody, *all_carried, *clear, *((ASKED, n, n % 7, 20 * n) for n in range(12)), (WAIT, 2, 4), *clear, (WAIT, 5), *clear)
+        yield head + words((GUARDED_SUBSCRIBE, 0, 64), *carried, *clear, (WAIT, 4), *clear[:4], CUT, (ASKED, 0, ADMIT, 200), (WAIT, 6), CONNECT, *carried, *clear)
+        # Keys that are here, come late, are others, or do not come.
+        opener = (GUARDED_SUBSCRIBE, 7 + 8, 0)
+        for answer in (KEYS, OTHER_SECRET, BROKEN, OTHER_PERIOD, DENIED, WRONG):
+            facts = [sealed(n, when, old=n % 2) for n, when in enumerate(TIMES)]
+            yield head + words(opener, (SUBSCRIBED, 0), *facts, (ASKED, 0, answer, 2), *facts, *((ASKED, n, answer, n) for n in range(6)), (WAIT, 4), (ASKED, 0, KEYS), *facts, (WAIT, 5))
+        yield head + words(opener, (SUBSCRIBED, 0), (ASKED, 0, KEYS, 1), *(sealed(n, n % 3, n % 3, n % 3, other=n % 2, old=n // 4 % 2) for n in range(20)), (WAIT, 2), (WAIT, 6, 5), *(sealed(n) for n in range(4)), (WAIT, 7))
+        yield head + words((JOIN, 1, 1, 7), (JOIN, 0, 2), *((GUARDED_SUBSCRIBE, 6 + 8 * (1 + n), 2 * (0, 3, 1)[n]) for n in range(3)), *all_carried[:3], *((ASKED, n, KEYS, 2) for n in range(3)), *(sealed(n, 0, n % 3, n % 3, wire=n % 3) for n in range(9)), *((EVENT, n, n, 3) for n in range(4)), (*LEAVE_GROUP, 0), *(sealed(9 + n, 0, n % 3, n % 3) for n in range(6)), (WAIT, 4))
+        # Clear facts where seals are required, and what is published there.
+        yield head + words(opener, (SUBSCRIBED, 0), (EVENT, 0, 0, 0), (ASKED, 0, KEYS, 2), (EVENT, 0, 0, 1), sealed(2), (EVENT, 0, 0, 1), (*LEAVE_GROUP, 0), (EVENT, 0, 0, 3), (JOIN, 0, 0), (EVENT, 0, 0, 4), (WAIT, 5))
+        for wall in (0, 4, 5):
+            yield head + words((GUARDED_PUBLISH, 1, 0), (ASKED, 0, KEYS, 1), *((GUARDED_PUBLISH, n, n // 2) for n in range(8)), (WAIT, 4, wall), (GUARDED_PUBLISH, 1, 0), (GUARDED_PUBLISH, 1, 32), (15, 1, 0, 0), (WAIT, 6), (GUARDED_PUBLISH, 1, 0), (WAIT, 7))
+
+
 def client():
+    yield from guarded()
     carried = [(SUBSCRIBED, 0)]
     events = [(EVENT, 0, 0, seq) for seq in (0, 2, 1, 1, 5)] + [(EVENT, 0, 4, 1), (EVENT, 0, 8, 3)]
     for cuts in (b"\0", b"\2\1\5", b"\x08"):

@@ -17,6 +17,7 @@ use tidings::keyring::{
     write_answer,
 };
 use tidings::{Instant, KeyPeriods, NodeId, Now, Seed, WallMs};
+use tidings_fuzz::keys::Given;
 
 const PREFIX: &str = "io.example/acme/shop";
 const START: u64 = 1_790_000_000_000;
@@ -53,8 +54,8 @@ struct Play {
     ring: Ring,
     mono: u64,
     wall: u64,
-    /// When each period was last given, by both clocks.
-    given: BTreeMap<u8, (u64, u64)>,
+    /// When each period was last given.
+    given: BTreeMap<u8, Given>,
     /// Questions by id, and whose fact they were asked for last.
     asked: BTreeMap<u8, u64>,
     policy: Option<SealPolicy>,
@@ -96,12 +97,16 @@ impl Play {
         Now::new(Instant::from_millis(self.mono), WallMs::new(self.wall))
     }
 
-    /// By how much this clock still allows what was given, with so much life left then.
+    fn clocks(&self) -> Given {
+        Given {
+            mono_ms: self.mono,
+            wall_ms: self.wall,
+        }
+    }
+
     fn is_over(&self, n: u8, until: u64) -> bool {
-        let Some((mono, wall)) = self.given.get(&n) else {
-            return true;
-        };
-        self.wall > until || self.mono > mono + until.saturating_sub(*wall)
+        let given = self.given.get(&n);
+        given.is_none_or(|given| given.is_over(self.clocks(), until))
     }
 
     fn run(mut self, steps: &[u8]) {
@@ -175,16 +180,10 @@ impl Play {
     }
 
     fn take(&mut self, n: u8, policy: SealPolicy) {
-        let now = (self.mono, self.wall);
-        let taken = self.given.entry(n).or_insert(now);
-        // What is held stays as it was; what was over begins anew.
+        let now = self.clocks();
         let until = START + (u64::from(n) + 1) * R + ACCEPT_MS + SKEW;
-        let over = now.1 > until || now.0 > taken.0 + until.saturating_sub(taken.1);
-        if over || taken.0 + until.saturating_sub(taken.1) < now.0 + until.saturating_sub(now.1) {
-            *taken = now;
-        }
-        let held = self.policy.max(Some(policy));
-        self.policy = held;
+        self.given.entry(n).or_insert(now).again(now, until);
+        self.policy = self.policy.max(Some(policy));
     }
 
     fn hold(&mut self) {

@@ -9,7 +9,8 @@
 use libfuzzer_sys::fuzz_target;
 use tidings::sim::{START, entropy, fake_signer};
 use tidings::{Instant, Now, Publish, Seed, Station, StationConfig, StationLimits};
-use tidings_fuzz::hostile::{Habit, LINKS, Play, Under, compare};
+use tidings_fuzz::asks::Bounds;
+use tidings_fuzz::hostile::{Habit, LINKS, Play, Scene, Under, compare};
 use tidings_fuzz::said::realm;
 use tidings_fuzz::words;
 
@@ -39,8 +40,16 @@ fn station(tight: bool) -> Station {
     Station::new(config, Seed::new([3; 32]), entropy(4), now)
 }
 
-fn play<'a>(habit: Habit<'a>, data: &[u8], tight: bool) -> Play<'a> {
-    let mut play = Play::new(Under::Station(Box::new(station(tight))), habit);
+fn play<'a>(habit: Habit<'a>, data: &[u8], scene: Scene) -> Play<'a> {
+    // A station asks nothing.
+    let scene = Scene {
+        guarded: false,
+        answered: false,
+        ..scene
+    };
+    let under = Under::Station(Box::new(station(scene.tight)));
+    let mut play = Play::new(under, habit, scene, Bounds::default());
+    play.anycast = true;
     for at in 0..LINKS {
         play.connect(at);
     }

@@ -1,18 +1,23 @@
 //! The ledger of a whole machine under hostile peers: what was handed to it and taken, and what came out or was reported instead.
 //!
 //! A client: each genuine, fresh publication of an accepted subscription that was taken for the first time is delivered to every reader
-//! that wants it, or lies inside a `Skipped`, or is one of those that `Dropped`, `Lagged`, `Conflict` and the count of superseded facts
-//! tell of. A station: each publication it answered `routed` is written to every subscription that was accepted when it came, once and in
+//! that wants it, or lies inside a `Skipped`, or is told of as `Unopened`, or is one of those that `Dropped`, `Lagged`, `Conflict` and the
+//! count of superseded facts tell of; or it was refused, which is counted: its publisher by the reader's source, or itself, being in the clear
+//! (`trust.rs`). A station: each publication it answered `routed` is written to every subscription that was accepted when it came, once and in
 //! the order of its offsets, or is counted in a `skipped`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tidings::code::OutcomeCode;
+use tidings::sim::FAKE_PROFILE;
 use tidings::topic;
-use tidings::wire::{Frame, Route};
-use tidings::{Item, Mode, NodeId, Notice, PublicationHash, WallMs};
+use tidings::wire::{Body, Frame, Publication, Route};
+use tidings::{Item, Mode, NodeId, Notice, Now, PublicationHash, WallMs};
 
 use crate::hostile::LINKS;
+use crate::keys;
+use crate::said::Seal;
+use crate::trust::Trust;
 
 /// A genuine publication.
 #[derive(Clone, Copy, Debug)]
@@ -23,10 +28,24 @@ pub struct Sent {
     pub epoch: Option<u64>,
     pub seq: u64,
     pub one: bool,
+    /// Its payload is this number.
+    pub payload: u8,
+    pub seal: Option<Seal>,
     /// The first and the last wall time at which it is taken.
     pub from: WallMs,
     pub until: WallMs,
 }
+
+impl Sent {
+    /// What an `Unopened` names it by.
+    fn name(&self) -> Option<Name> {
+        let key_id = keys::id_of(self.seal?.period);
+        Some((self.publisher, self.topic.to_owned(), self.seq, key_id))
+    }
+}
+
+/// Publisher, topic, number, and the id of the key.
+type Name = (NodeId, String, u64, [u8; 8]);
 
 /// One local subscription, what it should get and what it was handed.
 #[derive(Debug)]
@@ -34,11 +53,17 @@ pub struct Reader {
     pub filter: &'static str,
     /// Whose facts it wants, if not everybody's.
     pub from: Option<NodeId>,
+    /// The source that is looked up, where members have no name.
+    pub source: Option<String>,
+    /// One of [`keys::PREFIXES`].
+    pub group: Option<usize>,
     pub mode: Mode,
-    pub expected: Vec<Sent>,
+    /// With the time at which each was first taken, in µs.
+    pub expected: Vec<(Sent, u64)>,
     pub seen: BTreeSet<PublicationHash>,
     /// (publisher, topic, epoch, first, last)
     pub skipped: Vec<(NodeId, String, u64, u64, u64)>,
+    unopened: BTreeMap<Name, usize>,
     /// Publications that notices count without naming them.
     pub counted: u64,
     pub ended: bool,
@@ -51,10 +76,13 @@ impl Reader {
         Self {
             filter,
             from,
+            source: None,
+            group: None,
             mode,
             expected: Vec::new(),
             seen: BTreeSet::new(),
             skipped: Vec::new(),
+            unopened: BTreeMap::new(),
             counted: 0,
             ended: false,
             left: false,
@@ -105,6 +133,12 @@ struct Asked {
 #[derive(Debug, Default)]
 pub struct Books {
     pub readers: Vec<Reader>,
+    pub trust: Trust,
+    /// What comes out does so as soon as it is decided; and no table makes room.
+    pub at_once: bool,
+    pub roomy: bool,
+    /// What the application published, by its payload, and for which group.
+    pub made: BTreeMap<Vec<u8>, Option<usize>>,
     genuine: BTreeMap<PublicationHash, Sent>,
     /// By the bytes of the whole object.
     objects: BTreeMap<Vec<u8>, PublicationHash>,
@@ -122,6 +156,21 @@ impl Books {
     pub fn signed(&mut self, object: &[u8], sent: Sent) {
         self.genuine.insert(sent.hash, sent);
         self.objects.insert(object.to_vec(), sent.hash);
+    }
+
+    /// A frame is handed to the machine, which reads on there at once or, it may be, later.
+    pub fn hands(&mut self, frame: &Frame<'_>, now: Now, at_once: bool) {
+        if let Frame::Event(event) = frame
+            && let Some(sent) = self.sent(event.publication)
+        {
+            self.trust.arrives(&sent, now, at_once);
+        }
+    }
+
+    /// Whether somebody signed anything with the key of this node.
+    pub fn is_publisher(&self, node: &NodeId) -> bool {
+        let mut all = self.genuine.values();
+        all.any(|sent| sent.publisher == *node)
     }
 
     fn sent(&self, object: &[u8]) -> Option<Sent> {
@@ -145,7 +194,7 @@ impl Books {
     }
 
     /// The machine took this frame of a peer.
-    pub fn took(&mut self, at: usize, frame: &Frame<'_>, wall: WallMs) {
+    pub fn took(&mut self, at: usize, frame: &Frame<'_>, now: Now) {
         match frame {
             // To a client.
             Frame::Subscribed(subscribed) => {
@@ -166,7 +215,8 @@ impl Books {
                             && topic::matches(&wired.filter, sent.topic)
                             && self.is_read(&wired.filter)
                     });
-                    self.came(sent, held && (sent.from..=sent.until).contains(&wall));
+                    let due = held && (sent.from..=sent.until).contains(&now.wall);
+                    self.came(sent, due, now.mono.as_micros());
                 }
             }
             // To a station.
@@ -207,14 +257,14 @@ impl Books {
     }
 
     /// A client took an event for the first time.
-    fn came(&mut self, sent: Sent, is_due: bool) {
+    fn came(&mut self, sent: Sent, is_due: bool, at: u64) {
         // Anycast is for the subscription it names alone, and promises less.
         if !self.known.insert(sent.hash) || !is_due || sent.one || topic::is_system(sent.topic) {
             return;
         }
         for reader in &mut self.readers {
             if reader.wants(&sent) {
-                reader.expected.push(sent);
+                reader.expected.push((sent, at));
             }
         }
     }
@@ -237,6 +287,7 @@ impl Books {
                 // It may cross the station's own word that this one has ended.
                 self.wired[at].remove(id);
             }
+            Frame::Publish(publish) if !self.made.is_empty() => self.published(publish.publication),
             // A station.
             Frame::Subscribed(subscribed) => {
                 if let Some(wired) = self.wired[at].get_mut(&subscribed.id) {
@@ -294,6 +345,28 @@ impl Books {
         }
     }
 
+    /// A client wrote a publication of its own: what was published for a group is sealed, under a key that was given for that time.
+    fn published(&self, object: &[u8]) {
+        let read = Publication::parse(object, FAKE_PROFILE).expect("its own");
+        let Body::Sealed(sealed) = read.body else {
+            let Body::Payload(payload) = read.body else {
+                return;
+            };
+            assert_eq!(self.made.get(payload), Some(&None), "in the clear");
+            return;
+        };
+        let period = u64::from_be_bytes(*sealed.key_id);
+        let mut text = vec![0; sealed.ct.len()];
+        let mut groups = (0..keys::PREFIXES.len()).filter(|group| {
+            let subkey = keys::subkey(*group, period, &read.publisher);
+            let text = read.unseal(&subkey, &mut text);
+            text.is_ok_and(|text| self.made.get(text) == Some(&Some(*group)))
+        });
+        let group = groups.next().expect("sealed for its group");
+        let at = read.published_at.as_millis();
+        self.trust.sealed(group, period, at);
+    }
+
     /// A link ended, and its subscriptions with it.
     pub fn ended(&mut self, at: usize) {
         self.wired[at].clear();
@@ -301,7 +374,7 @@ impl Books {
         self.asked.retain(|(link, _), _| *link != at);
     }
 
-    pub fn item(&mut self, index: usize, item: &Item) {
+    pub fn item(&mut self, index: usize, item: &Item, now: Now) {
         let reader = &mut self.readers[index];
         assert!(!reader.ended, "nothing comes after the end");
         match item {
@@ -316,6 +389,8 @@ impl Books {
                     "not wanted"
                 );
                 assert!(topic::matches(reader.filter, fact.topic()), "not wanted");
+                let sent = &self.genuine[&hash];
+                self.trust.handed(reader, sent, fact, now, self.at_once);
             }
             Item::Notice(notice) => match &**notice {
                 Notice::Skipped { of, first, last } => {
@@ -327,7 +402,23 @@ impl Books {
                     reader.counted += count;
                 }
                 Notice::Lagged { missed, .. } => reader.counted += missed,
-                Notice::Unopened { .. } => reader.counted += 1,
+                Notice::Unopened {
+                    of,
+                    seq,
+                    seal_key_id,
+                    reason,
+                } => {
+                    let name = (of.publisher, of.topic.clone(), *seq, *seal_key_id);
+                    let named = |sent: &&Sent| sent.name().as_ref() == Some(&name);
+                    let sent: Vec<&Sent> = self.genuine.values().filter(named).collect();
+                    let exact =
+                        (self.at_once && self.roomy).then_some((now, self.latest.as_millis()));
+                    self.trust.unopened(reader, &sent, *reason, exact);
+                    let told = reader.unopened.entry(name).or_default();
+                    *told += 1;
+                    let was_over = sent.iter().any(|sent| self.latest > sent.until);
+                    assert!(*told <= sent.len() || was_over, "told twice");
+                }
                 Notice::Ended { .. } => reader.ended = true,
                 _ => {}
             },
@@ -335,22 +426,41 @@ impl Books {
         }
     }
 
-    /// `superseded`: what the status counts; `None` where the subscription is gone.
-    pub fn balance_reader(&self, index: usize, superseded: Option<u64>) {
+    /// `status`: what was superseded and refused to this reader; `None` where the subscription is gone. `clear`: what was refused to all,
+    /// being in the clear.
+    pub fn balance_reader(&self, index: usize, status: Option<[u64; 2]>, clear: u64) {
         let reader = &self.readers[index];
-        let Some(superseded) = superseded.filter(|_| !reader.ended) else {
+        let Some([superseded, refused]) = status.filter(|_| !reader.ended) else {
             return;
         };
-        let silent: Vec<&Sent> = reader
-            .expected
-            .iter()
-            .filter(|sent| !reader.seen.contains(&sent.hash) && !reader.was_skipped(sent))
-            .collect();
-        assert!(
-            silent.len() as u64 <= reader.counted + superseded,
-            "reader {index}: {} counted, {superseded} superseded, and missing in silence among {silent:?}",
-            reader.counted
-        );
+        let mut unopened = reader.unopened.clone();
+        let mut silent: [Vec<&Sent>; 3] = Default::default();
+        for (sent, at) in &reader.expected {
+            if reader.seen.contains(&sent.hash) || reader.was_skipped(sent) {
+                continue;
+            }
+            let told = sent.name().and_then(|name| unopened.get_mut(&name));
+            if let Some(told) = told.filter(|told| **told > 0) {
+                *told -= 1;
+                continue;
+            }
+            let why = match self.trust.misses(reader, sent, *at) {
+                [false, false] => 0,
+                [true, false] => 1,
+                [_, true] => 2,
+            };
+            silent[why].push(sent);
+        }
+        let (mut missing, mut told) = (0, reader.counted + superseded);
+        for (why, more) in [0, refused, clear].into_iter().enumerate() {
+            missing += silent[why].len() as u64;
+            told += more;
+            assert!(
+                missing <= told,
+                "reader {index}: {} counted, {superseded} superseded, {refused} and {clear} refused, and missing in silence among {silent:?}",
+                reader.counted
+            );
+        }
     }
 
     pub fn balance_routes(&self) {

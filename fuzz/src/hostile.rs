@@ -17,6 +17,7 @@ use tidings::{
 };
 
 use crate::accounts::{Books, Reader};
+use crate::asks::{Asks, Bounds};
 use crate::cuts;
 use crate::peer::{ONES, Wire, honest, stream_of};
 use crate::said::Said;
@@ -70,12 +71,25 @@ pub struct Habit<'a> {
     pub lazy: bool,
 }
 
+/// What the first byte of an input says of both its plays.
+#[derive(Clone, Copy, Debug)]
+pub struct Scene {
+    /// Bounds that fill.
+    pub tight: bool,
+    /// Publishers are looked up and groups are joined: the application's kinds mean more.
+    pub guarded: bool,
+    /// Whatever the script leaves open is answered at each wait.
+    pub answered: bool,
+}
+
 #[derive(Debug)]
 pub struct Play<'a> {
     pub under: Under,
     pub books: Books,
     /// Whether there is anycast: which of several readers gets one depends on the place it has.
     pub anycast: bool,
+    pub scene: Scene,
+    pub asks: Asks,
     habit: Habit<'a>,
     mono_us: u64,
     wall_ms: i64,
@@ -96,30 +110,41 @@ pub struct Play<'a> {
 }
 
 /// Plays an input twice. Tight machines, whose bounds fill: the trace is the same wherever the bytes are cut. Roomy ones: each stream is
-/// the same for an eager driver and a lazy one. The first byte says which, and how many cuts follow it.
-pub fn compare(data: &[u8], play: impl for<'a> Fn(Habit<'a>, &[u8], bool) -> Play<'a>) {
+/// the same for an eager driver and a lazy one. The first byte says which, how many cuts follow it, and whether it is a guarded script, which
+/// only two of its upper halves do.
+pub fn compare(data: &[u8], play: impl for<'a> Fn(Habit<'a>, &[u8], Scene) -> Play<'a>) {
     let Some((&first, rest)) = data.split_first() else {
         return;
     };
     let (cuts, steps) = rest.split_at(usize::from(first % 8).min(rest.len()));
     let eager = Habit::default();
-    if first & 8 == 0 {
-        let whole = play(eager, steps, true);
-        let cut = play(Habit { cuts, ..eager }, steps, true);
+    let scene = Scene {
+        tight: first & 8 == 0,
+        guarded: matches!(first >> 4, 1 | 4),
+        answered: first >> 4 == 4,
+    };
+    if scene.tight {
+        let whole = play(eager, steps, scene);
+        let cut = play(Habit { cuts, ..eager }, steps, scene);
         assert_eq!(whole.trace(), cut.trace(), "the cut of the bytes shows");
     } else {
-        let whole = play(eager, steps, false);
-        let lazy = play(Habit { cuts, lazy: true }, steps, false);
+        let whole = play(eager, steps, scene);
+        let lazy = play(Habit { cuts, lazy: true }, steps, scene);
         whole.assert_same_streams(&lazy);
     }
 }
 
 impl<'a> Play<'a> {
-    pub fn new(under: Under, habit: Habit<'a>) -> Self {
+    pub fn new(under: Under, habit: Habit<'a>, scene: Scene, asked: Bounds) -> Self {
+        let mut books = Books::default();
+        books.at_once = !habit.lazy;
+        books.roomy = !scene.tight;
         Self {
             under,
-            books: Books::default(),
-            anycast: true,
+            books,
+            anycast: scene.tight,
+            scene,
+            asks: Asks::new(asked),
             habit,
             mono_us: 0,
             wall_ms: START.as_millis() as i64,
@@ -256,12 +281,14 @@ impl<'a> Play<'a> {
     pub fn frame(&mut self, at: usize, frame: &Frame<'_>) {
         let mut framed = Vec::new();
         frame.encode_framed(&mut framed);
-        let wall = self.now().wall;
+        let now = self.now();
         if let (Frame::Unsubscribe(id), Some(wire)) = (frame, &self.links[at]) {
             self.left.insert((wire.connection, *id));
         }
-        if self.feed(at, &framed) {
-            self.books.took(at, frame, wall);
+        let taken = self.feed(at, &framed);
+        self.books.hands(frame, now, taken);
+        if taken {
+            self.books.took(at, frame, now);
         }
         if matches!(frame, Frame::Goodbye(_)) {
             // What comes after it is not read.
@@ -425,7 +452,18 @@ impl<'a> Play<'a> {
                 self.wanted.insert(station);
             }
             Action::Ready(_) => {}
-            other => self.say(format_args!("{other:?}")),
+            other => {
+                self.say(format_args!("{other:?}"));
+                match &other {
+                    Action::Ask {
+                        ask,
+                        question,
+                        deadline,
+                    } => self.asks(*ask, question, deadline.as_micros()),
+                    Action::Keys { group, ready } => self.keys(*group, *ready),
+                    _ => {}
+                }
+            }
         }
     }
 
@@ -486,18 +524,21 @@ impl<'a> Play<'a> {
 
     /// The last link's peer keeps the rules.
     fn answer_honestly(&mut self) {
+        if self.scene.answered {
+            self.answer_all();
+        }
         let at = LINKS - 1;
         while let Some(wire) = &mut self.links[at] {
             let replies = core::mem::take(&mut wire.replies);
             if replies.is_empty() {
                 break;
             }
-            let wall = self.now().wall;
+            let now = self.now();
             let mut rest = &replies[..];
             while let Ok(Split::Frame { body, taken }) = next_frame(rest, MAX_MAX_FRAME) {
                 let frame = Frame::decode(body, Phase::Established).expect("our own frame");
                 if self.feed(at, &rest[..taken]) {
-                    self.books.took(at, &frame, wall);
+                    self.books.took(at, &frame, now);
                 }
                 rest = &rest[taken..];
             }
@@ -524,19 +565,22 @@ impl<'a> Play<'a> {
         self.say(format_args!("{index}: {item:?}"));
         let stream = self.streams.entry((0, index as u64)).or_default();
         writeln!(stream, "{item:?}").expect("text grows");
-        self.books.item(index, item);
+        self.books.item(index, item, self.now());
     }
 
     /// After calm: nothing went missing in silence.
     pub fn balance(&mut self) {
+        let clear = self.under.client().map_or(0, |client| {
+            let counters = client.status().counters;
+            let found = counters.iter().find(|(name, _)| *name == "clear_refused");
+            found.map_or(0, |(_, count)| *count)
+        });
         for index in 0..self.readers.len() {
             let id = self.readers[index];
-            let status = self
-                .under
-                .client()
-                .and_then(|client| client.subscription(id));
-            self.books
-                .balance_reader(index, status.map(|status| status.superseded));
+            let client = self.under.client();
+            let status = client.and_then(|client| client.subscription(id));
+            let status = status.map(|status| [status.superseded, status.source_refused]);
+            self.books.balance_reader(index, status, clear);
         }
         self.books.balance_routes();
     }

@@ -1,11 +1,12 @@
 //! Publications as the input wants them.
 
-use tidings::crypto::Signer;
-use tidings::sim::{FAKE_PROFILE, START, fake_signer};
-use tidings::wire::{Body, Draft};
-use tidings::{NodeId, PublicationHash, RealmId};
+use tidings::crypto::{Place, Signer};
+use tidings::sim::{FAKE_PROFILE, fake_signer};
+use tidings::wire::{Body, Draft, Sealed};
+use tidings::{NodeId, PublicationHash, RealmId, WallMs};
 
 use crate::accounts::Sent;
+use crate::keys;
 
 /// What a publication says, and whether its publisher said it.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +21,60 @@ pub struct Said {
     /// Another payload under the same number.
     pub other: bool,
     pub forged: bool,
+    /// When its publisher says it did.
+    pub at: WallMs,
+    pub seal: Option<Seal>,
+}
+
+/// Under which key a publication is sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seal {
+    /// One of [`keys::PREFIXES`].
+    pub group: usize,
+    pub period: u64,
+    pub how: How,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    Scheme1,
+    Scheme2,
+    /// A bit of it was changed before it was signed.
+    Tampered,
+    /// What it holds is no payload.
+    Garbage,
+}
+
+impl Seal {
+    /// Whether it opens under its key.
+    pub fn opens(self) -> bool {
+        matches!(self.how, How::Scheme1 | How::Scheme2)
+    }
+
+    /// The ciphertext with its tag, its nonce and the scheme.
+    fn seal(self, place: &Place<'_>, plain: &[u8]) -> (Vec<u8>, [u8; 12], u8) {
+        let mut ct = match self.how {
+            How::Garbage => vec![0xff],
+            _ => plain.to_vec(),
+        };
+        let publisher = &place.publisher;
+        let sealed = match self.how {
+            How::Scheme1 => {
+                let nonce = [place.seq as u8; 12];
+                let key = keys::subkey1(self.group, self.period, publisher);
+                key.seal(place, &nonce, &mut ct).map(|tag| (nonce, tag, 1))
+            }
+            _ => {
+                let key = keys::subkey(self.group, self.period, publisher);
+                let sealed = key.seal(place, &[7; 32], &mut ct);
+                sealed.map(|(nonce, tag)| (nonce, tag, 2))
+            }
+        };
+        let (nonce, tag, scheme) = sealed.expect("short enough");
+        ct.extend_from_slice(&tag);
+        ct[0] ^= u8::from(self.how == How::Tampered);
+        (ct, nonce, scheme)
+    }
 }
 
 pub fn realm() -> RealmId {
@@ -35,18 +90,32 @@ impl Said {
     /// The object, and what it is where its publisher did sign it.
     pub fn sign(&self) -> (Vec<u8>, Option<Sent>) {
         let signer = fake_signer(self.key);
-        let epoch = (self.epoch > 0).then(|| START.as_millis() * 1000 + self.epoch * 1_000_000);
-        let draft = Draft {
+        let epoch = (self.epoch > 0)
+            .then(|| tidings::sim::START.as_millis() * 1000 + self.epoch * 1_000_000);
+        let payload = u8::from(self.other);
+        let plain = [payload];
+        let mut draft = Draft {
             realm: realm(),
             topic: self.topic,
             publisher: node(self.key),
             epoch,
             seq: self.seq,
-            published_at: START.saturating_add(u64::from(self.forged)),
+            published_at: self.at.saturating_add(u64::from(self.forged)),
             ttl_ms: (self.seq % 3 == 0).then_some(1000),
             one: self.one,
-            body: Body::Payload(&[u8::from(self.other)]),
+            body: Body::Payload(&plain),
         };
+        let (sealed, key_id);
+        if let Some(seal) = self.seal {
+            key_id = keys::id_of(seal.period);
+            sealed = seal.seal(&draft.place(key_id), &plain);
+            draft.body = Body::Sealed(Sealed {
+                ct: &sealed.0,
+                nonce: &sealed.1,
+                key_id: &key_id,
+                scheme: sealed.2,
+            });
+        }
         let mut object = Vec::new();
         draft
             .sign(&signer, &mut object)
@@ -64,6 +133,8 @@ impl Said {
             epoch,
             seq: self.seq,
             one: self.one,
+            payload,
+            seal: self.seal,
             from: draft.published_at.saturating_sub(300_000),
             until: draft
                 .published_at

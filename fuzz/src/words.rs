@@ -1,6 +1,7 @@
 //! What the other end of a hostile link says, and what time does meanwhile: bytes into steps.
 
 use tidings::code::{CloseReason, OutcomeCode, SkipReason, SubscribeRefusal};
+use tidings::sim::START;
 use tidings::wire::{
     Event, Frame, Goodbye, Position, Progress, Publish, Published, Refused, ResumeOutcome, Route,
     Skipped, Subscribe, Subscribed, Via,
@@ -8,12 +9,17 @@ use tidings::wire::{
 use tidings::{NodeId, RunId};
 
 use crate::hostile::{LINKS, Play};
+use crate::keys;
 use crate::peer::key_of;
-use crate::said::{Said, realm};
+use crate::said::{How, Said, Seal, realm};
 
 pub const TOPICS: [&str; 4] = ["a/b", "a/c", "_system/x", "d"];
+/// Those of guarded scripts: two under one group, the second under a group of its own as well.
+pub const GUARDED: [&str; 4] = ["a/b", "a/c", "a/b/x", "d"];
 const FILTERS: [&str; 6] = ["a/b", "a/*", "**", "a/b/**", "d", "bad//filter"];
 
+/// Publishers of guarded scripts sign with times so far apart.
+const SIGNED_EVERY_MS: i64 = 600_000;
 /// Waits in ms.
 const WAITS: [u64; 8] = [1, 20, 250, 1_000, 10_000, 31_000, 130_000, 1_000_000];
 
@@ -87,7 +93,13 @@ pub fn station(play: &mut Play<'_>, kind: u8, [a, b, c]: [u8; 3]) {
     let (at, id) = (link(kind), 1 + u64::from(a % 6));
     match kind % 16 {
         9 | 10 => {
-            let publication = play.publication(&said(10 + u64::from(b / 64), b, c));
+            let mut said = said(play, 10 + u64::from(b / 64), b, c);
+            let mut id = id;
+            if play.scene.guarded && kind % 16 == 10 {
+                said.seal = Some(seal(play, a / 5, said.other));
+                id = 1 + u64::from(a % 5);
+            }
+            let publication = play.publication(&said);
             let via = if b & 16 == 0 { Via::Direct } else { Via::Mesh };
             let event = Event {
                 id,
@@ -155,7 +167,7 @@ pub fn station(play: &mut Play<'_>, kind: u8, [a, b, c]: [u8; 3]) {
 }
 
 fn publish(play: &mut Play<'_>, at: usize, [a, b, c]: [u8; 3]) {
-    let said = said(if b & 64 == 0 { key_of(at) } else { 10 }, b, c);
+    let said = said(play, if b & 64 == 0 { key_of(at) } else { 10 }, b, c);
     let publication = play.publication(&said);
     let route = if said.one == (b & 16 == 0) {
         Route::One
@@ -172,15 +184,50 @@ fn publish(play: &mut Play<'_>, at: usize, [a, b, c]: [u8; 3]) {
     );
 }
 
-fn said(key: u64, b: u8, c: u8) -> Said {
+fn said(play: &Play<'_>, key: u64, b: u8, c: u8) -> Said {
+    let (topics, at) = if play.scene.guarded {
+        // The same for a while, so that there are copies.
+        let since = play.now().wall.since(START);
+        let step = since.rem_euclid(SIGNED_EVERY_MS).unsigned_abs();
+        (GUARDED, play.now().wall.saturating_sub(step))
+    } else {
+        (TOPICS, START)
+    };
     Said {
         key,
-        topic: TOPICS[usize::from(b % 4)],
+        topic: topics[usize::from(b % 4)],
         epoch: u64::from(c >> 6),
         seq: 1 + u64::from(c % 24),
         one: b & 32 != 0,
         other: b & 4 != 0,
         forged: b & 8 != 0,
+        at,
+        seal: None,
+    }
+}
+
+/// Which group's key, of when, and what is wrong with it.
+fn seal(play: &Play<'_>, which: u8, other: bool) -> Seal {
+    let current = keys::current(play.now().wall);
+    let how = match (which >= 24, other) {
+        (false, _) => How::Scheme2,
+        (true, false) => How::Scheme1,
+        (true, true) => How::Tampered,
+    };
+    let (period, how) = match which / 3 % 8 {
+        0 => (current, how),
+        1 => (current - 1, how),
+        2 => (current + 1, how),
+        3 => (current - 69, how),
+        4 => (current - 71, how),
+        5 => (current + 3, how),
+        6 => (current, How::Garbage),
+        _ => (keys::UNKNOWN + u64::from(other), how),
+    };
+    Seal {
+        group: usize::from(which % 3),
+        period,
+        how,
     }
 }
 
