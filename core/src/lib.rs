@@ -220,7 +220,8 @@ pub use action::{
 #[cfg(feature = "alloc")]
 pub use client::{
     Client, ClientConfig, ClientStatus, Group, GroupStatus, LinkState, LinkStatus, Publish,
-    SourceStatus, Sources, Subscribe, SubscriptionStatus, Token, ValidClientConfig, Verification,
+    RefusedInClear, SourceStatus, Sources, Subscribe, SubscriptionStatus, Token, ValidClientConfig,
+    Verification,
 };
 #[cfg(feature = "alloc")]
 pub use counters::FaultCounts;

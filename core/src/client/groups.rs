@@ -5,10 +5,11 @@
 //! `ClientLimits::{groups, group_periods, group_pulls, group_publishers}`; at the bound of groups another is refused.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::opening::RefusedInClear;
 use super::timers::Timer;
 use super::{Client, Group, LaneId, Token};
 use crate::action::{Action, KeyPeriods, KeyQuestion, Question};
@@ -74,6 +75,8 @@ pub(super) struct Groups {
     open: Arena<GroupId, Joined>,
     index: BTreeMap<RealmId, BTreeMap<String, GroupId>>,
     asks: Arena<KeyAskId, Open>,
+    /// What was refused last because it was in the clear.
+    pub(super) clear: VecDeque<RefusedInClear>,
     seed: Seed,
     made: u64,
 }
@@ -84,6 +87,7 @@ impl Groups {
             open: Arena::default(),
             index: BTreeMap::new(),
             asks: Arena::default(),
+            clear: VecDeque::new(),
             seed,
             made: 0,
         }
@@ -163,7 +167,10 @@ impl Groups {
         let groups: usize = self.open.iter().map(|(_, joined)| joined.memory()).sum();
         let names = self.index.values().flat_map(BTreeMap::keys);
         let names: usize = names.map(|name| 2 * name.capacity() + 64).sum();
-        groups + names + self.open.memory() + self.asks.memory()
+        let clear = self.clear.iter().map(|run| run.topic.capacity());
+        let clear: usize =
+            clear.sum::<usize>() + self.clear.capacity() * size_of::<RefusedInClear>();
+        groups + names + clear + self.open.memory() + self.asks.memory()
     }
 }
 

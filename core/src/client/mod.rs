@@ -40,6 +40,7 @@ use self::counter::Counters;
 pub use self::groups::GroupStatus;
 use self::groups::Groups;
 use self::lanes::{LaneKey, Lanes, NumberingKey, Topic, Work};
+pub use self::opening::RefusedInClear;
 use self::pool::{Dialled, NodeSide};
 use self::publish::Outgoing;
 use self::publisher::OpenPublisher;

@@ -2,15 +2,50 @@
 //!
 //! Decides: when a key is asked for, whether the fact at the front of a lane may leave, and that it is told when it cannot be opened. Leaves to
 //! others: which key is due (the keyring), the order (the lane). Believes: both clocks. Bounded by: what lanes hold; a lane waits no longer
-//! than its question.
+//! than its question; [`REMEMBERED`] runs of facts in the clear.
 
+use alloc::string::String;
+
+use super::groups::Groups;
 use super::lanes::LaneSlot;
 use super::{Client, LaneId, TopicId};
-use crate::SubscriptionId;
 use crate::code::{DiagnosticCode, ObjectFault, SealPolicy, UnopenedReason};
 use crate::delivery::Delivery;
 use crate::keyring::Lookup;
 use crate::time::Now;
+use crate::{NodeId, SubscriptionId};
+
+/// Runs that a status has; for another the oldest is forgotten.
+const REMEMBERED: usize = 64;
+
+/// Facts that one publisher numbered one after the other, and that were refused because they were in the clear where seals are required. Nothing
+/// in a stream speaks of them: whoever adds up what came finds here which numbers nobody lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RefusedInClear {
+    /// Who signed them.
+    pub publisher: NodeId,
+    /// On which topic.
+    pub topic: String,
+    /// In which of its numberings, if it says.
+    pub epoch: Option<u64>,
+    /// The number of the first.
+    pub first: u64,
+    /// The number of the last.
+    pub last: u64,
+}
+
+impl RefusedInClear {
+    /// Whether a fact is the next of this run, which it is in then.
+    fn takes(&mut self, delivery: &Delivery) -> bool {
+        let next = self.last + 1 == delivery.seq()
+            && self.epoch == delivery.epoch()
+            && self.publisher == delivery.publisher()
+            && self.topic == delivery.topic();
+        self.last += u64::from(next);
+        next
+    }
+}
 
 /// Whether the fact at the front of a lane leaves it.
 enum Front {
@@ -20,6 +55,25 @@ enum Front {
     Unopened(UnopenedReason),
     /// Its key was asked for.
     Waits,
+}
+
+impl Groups {
+    fn remember_clear(&mut self, delivery: &Delivery) {
+        let clear = &mut self.clear;
+        if delivery.anycast() || clear.iter_mut().rev().any(|run| run.takes(delivery)) {
+            return;
+        }
+        if clear.len() == REMEMBERED {
+            clear.pop_front();
+        }
+        clear.push_back(RefusedInClear {
+            publisher: delivery.publisher(),
+            topic: delivery.topic().into(),
+            epoch: delivery.epoch(),
+            first: delivery.seq(),
+            last: delivery.seq(),
+        });
+    }
 }
 
 impl Client {
@@ -57,6 +111,7 @@ impl Client {
     ) {
         self.faults.add(ObjectFault::ClearRefused);
         self.counts.clear_refused += readers.len() as u64;
+        self.groups.remember_clear(delivery);
         self.report(
             DiagnosticCode::ClearRefused,
             None,

@@ -5,6 +5,7 @@
 use alloc::vec::Vec;
 
 use super::Client;
+use super::opening::RefusedInClear;
 use super::timers::Timer;
 use crate::action::{Action, StationRef};
 use crate::code::{CloseReason, DiagnosticCode, DropReason, SourceRefusal, SubscribeRefusal};
@@ -99,6 +100,8 @@ pub struct ClientStatus {
     pub faults: FaultCounts,
     /// Publishers that are looked up.
     pub sources: SourceStatus,
+    /// Facts that were refused because they were in the clear: the last 64 runs of them.
+    pub refused_in_clear: Vec<RefusedInClear>,
     /// Every other counter, by name.
     pub counters: Vec<(&'static str, u64)>,
 }
@@ -224,6 +227,7 @@ impl Client {
                 verdicts: self.verdicts.machine.admitted(self.now),
                 lookups: self.verdicts.machine.lookups(),
             },
+            refused_in_clear: self.groups.clear.iter().cloned().collect(),
             counters: alloc::vec![
                 ("announcements_dropped", counts.announcements_dropped),
                 ("clear_refused", counts.clear_refused),

@@ -28,9 +28,32 @@ fn where_seals_are_required_a_clear_fact_is_refused_on_every_subscription_and_it
     assert_eq!(others, ["unopened 1 no_group", "unopened 3 no_group"]);
     let status = member.node.client.status();
     assert_eq!(counter(&status.counters, "clear_refused"), 2);
+    let [run] = &status.refused_in_clear[..] else {
+        panic!("one run: {:?}", status.refused_in_clear);
+    };
+    assert_eq!((run.first, run.last), (2, 2));
     assert_eq!(member.node.faults(ObjectFault::ClearRefused), 1);
     assert_eq!(member.node.faults(ObjectFault::Duplicate), 1);
     assert_eq!(member.node.client.reported(DiagnosticCode::ClearRefused), 1);
+}
+
+#[test]
+fn runs_of_refused_facts_are_told_by_their_numbers_and_the_oldest_of_too_many_is_forgotten() {
+    let mut member = Member::new(SealPolicy::Required);
+    for seq in [1, 2, 3, 5] {
+        member.node.seq(at(1), 0, seq);
+    }
+    let runs = |member: &Member| -> Vec<(u64, u64)> {
+        let runs = member.node.client.status().refused_in_clear;
+        runs.iter().map(|run| (run.first, run.last)).collect()
+    };
+    assert_eq!(runs(&member), [(1, 3), (5, 5)]);
+    for seq in (0..64).map(|n| 7 + 2 * n).chain([134]) {
+        member.node.seq(at(2), 0, seq);
+    }
+    let told = runs(&member);
+    assert_eq!(told.len(), 64);
+    assert_eq!((told[0], told[63]), ((7, 7), (133, 134)));
 }
 
 #[test]

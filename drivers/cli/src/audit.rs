@@ -1,14 +1,16 @@
 //! The ledger of a run of `sub`, made from the items themselves.
 //!
 //! Decides: what was delivered, what a notice accounts for, and what neither arrived nor is accounted for. Leaves to others: the
-//! machines' own counters; only what was refused or superseded is taken from them, being nowhere in the stream. Believes: no clock.
-//! Bounded by: [`MAX_LANES`] publishers and topics watched; what is beyond them is counted as unwatched.
+//! machines' own counters; only what was refused or superseded is taken from them, being nowhere in the stream, and which numbers were refused
+//! in the clear: those are nobody's loss, and no others are. Believes: no clock. Bounded by: [`MAX_LANES`] publishers and topics watched; what is
+//! beyond them is counted as unwatched.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use tidings::{Delivery, Mode, NodeId, Notice, SubscriptionStatus};
 
+use crate::holes::Holes;
 use crate::human::count;
 
 /// Publishers and topics whose numbers are watched.
@@ -20,7 +22,7 @@ struct Lane {
     /// The highest number seen or reported.
     edge: u64,
     /// Numbers below it that were neither seen nor reported.
-    holes: u64,
+    holes: Holes,
     /// Numbers reported as skipped that did not come since.
     missing: u64,
 }
@@ -67,13 +69,13 @@ impl Audit {
             return;
         };
         if seq > lane.edge {
-            lane.holes += seq - lane.edge - 1;
+            lane.holes.open(lane.edge + 1, seq - 1);
             lane.edge = seq;
         } else if late {
             lane.missing = lane.missing.saturating_sub(1);
         } else {
             // In order of arrival it fills a hole; in the publisher's order it may not be.
-            lane.holes = lane.holes.saturating_sub(1);
+            lane.holes.fill(seq, seq);
             self.out_of_order += 1;
         }
     }
@@ -90,10 +92,10 @@ impl Audit {
                 };
                 lane.missing = lane.missing.saturating_add(many);
                 if *last > lane.edge {
-                    lane.holes += edge.saturating_sub(lane.edge);
+                    lane.holes.open(lane.edge + 1, edge);
                     lane.edge = *last;
                 } else {
-                    lane.holes = lane.holes.saturating_sub(many);
+                    lane.holes.fill(*first, *last);
                 }
             }
             Notice::Conflict { count, .. } => {
@@ -116,28 +118,39 @@ impl Audit {
         }
     }
 
+    /// These numbers were refused because they were in the clear.
+    pub(crate) fn refused(
+        &mut self,
+        publisher: NodeId,
+        epoch: u64,
+        topic: &str,
+        (first, last): (u64, u64),
+    ) {
+        let key = (publisher, epoch, topic.to_owned());
+        if let Some(lane) = self.lanes.get_mut(&key) {
+            lane.holes.fill(first, last);
+        }
+    }
+
     fn lane(&mut self, publisher: NodeId, epoch: u64, topic: &str, edge: u64) -> Option<&mut Lane> {
         let full = self.lanes.len() >= MAX_LANES;
         let key = (publisher, epoch, topic.to_owned());
         if full && !self.lanes.contains_key(&key) {
             return None;
         }
-        Some(self.lanes.entry(key).or_insert(Lane {
+        Some(self.lanes.entry(key).or_insert_with(|| Lane {
             edge,
-            holes: 0,
+            holes: Holes::default(),
             missing: 0,
         }))
     }
 
     /// Numbers that neither came nor stand in a notice, in the modes where every number must do one of the two.
-    fn silently_lost(&self, clear_refused: u64) -> u64 {
-        let holes: u64 = self.lanes.values().map(|lane| lane.holes).sum();
-        holes.saturating_sub(
-            self.dropped
-                .saturating_add(self.conflicts)
-                .saturating_add(self.lagged)
-                .saturating_add(clear_refused),
-        )
+    fn silently_lost(&self) -> u64 {
+        let holes = self.lanes.values().map(|lane| lane.holes.count());
+        let holes = holes.fold(0, u64::saturating_add);
+        // A conflict is about a number that came.
+        holes.saturating_sub(self.dropped.saturating_add(self.lagged))
     }
 
     /// The ledger for people, and whether anything is missing. `clear_refused`: what this node refused because it was in the clear.
@@ -180,7 +193,7 @@ impl Audit {
         let mut bad = missing + told > 0;
         match mode {
             Mode::Ordered => {
-                let (silent, wrong) = (self.silently_lost(clear_refused), self.out_of_order);
+                let (silent, wrong) = (self.silently_lost(), self.out_of_order);
                 bad |= silent + wrong > 0;
                 if wrong > 0 {
                     write!(text, ", out of order {}", count(wrong)).unwrap_or_default();
@@ -189,11 +202,46 @@ impl Audit {
             }
             // What is not reported yet when the run ends may still come.
             Mode::AsArrives => {
-                let awaited = count(self.silently_lost(clear_refused));
+                let awaited = count(self.silently_lost());
                 write!(text, ", still awaited: {awaited}").unwrap_or_default();
             }
             _ => {}
         }
         (text, bad)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(audit: &mut Audit, topic: &str, seqs: &[u64]) {
+        for seq in seqs {
+            audit.number(NodeId::new([1; 32]), 7, topic, *seq, false);
+        }
+    }
+
+    fn refused(audit: &mut Audit, topic: &str, first: u64, last: u64) {
+        audit.refused(NodeId::new([1; 32]), 7, topic, (first, last));
+    }
+
+    #[test]
+    fn what_was_refused_in_the_clear_is_no_hole_and_hides_none() {
+        let mut audit = Audit::default();
+        heard(&mut audit, "a", &[3, 6, 8]);
+        assert_eq!(audit.silently_lost(), 3);
+        refused(&mut audit, "a", 4, 5);
+        assert_eq!(audit.silently_lost(), 1, "7 is nowhere");
+        // What came before the first fact and behind the last is in no hole, nor is what was refused elsewhere.
+        refused(&mut audit, "a", 1, 2);
+        refused(&mut audit, "a", 9, 20);
+        refused(&mut audit, "b", 7, 7);
+        heard(&mut audit, "b", &[1, 2]);
+        assert_eq!(audit.silently_lost(), 1);
+        // It is said again, each time with all of a run.
+        heard(&mut audit, "a", &[10]);
+        refused(&mut audit, "a", 9, 9);
+        refused(&mut audit, "a", 9, 9);
+        assert_eq!(audit.silently_lost(), 1);
     }
 }

@@ -12,6 +12,7 @@ mod demo;
 mod exit;
 mod explain;
 mod groupfile;
+mod holes;
 mod human;
 mod json;
 mod keyfile;

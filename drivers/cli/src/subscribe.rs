@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use tidings::{Delivery, Item, Mode, Notice, OnFull, Sources, Subscribe, topic};
-use tidings_tokio::Subscription;
+use tidings_tokio::{Node, Subscription};
 
 use crate::args::{self, SubArgs};
 use crate::audit::Audit;
@@ -90,6 +90,8 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
         kept,
         kept_at: Instant::now(),
         last: None,
+        seals: group.map(|_| node.clone()),
+        looked_at: Instant::now(),
     };
     let mut out = Output::start();
     let interrupted = tokio::select! {
@@ -102,6 +104,7 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
     let written = out
         .finish(then, interrupted.then_some(Duration::from_secs(1)))
         .await;
+    reader.look();
     let counters = node.status().counters;
     let clear = counters.iter().find(|(name, _)| *name == "clear_refused");
     let clear = clear.map_or(0, |(_, count)| *count);
@@ -135,6 +138,8 @@ fn known(args: &SubArgs, sources: &Sources) -> Result<Speakers, Failure> {
     }
 }
 
+/// How often it is asked for what was refused in the clear.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How often positions are kept.
 const KEEP_EVERY: Duration = Duration::from_secs(1);
 
@@ -150,6 +155,9 @@ struct Reader {
     kept_at: Instant,
     /// The last fact, where positions are kept.
     last: Option<Delivery>,
+    /// The node, where it may refuse what is in the clear.
+    seals: Option<Node>,
+    looked_at: Instant,
 }
 
 /// The request of a run that goes on where the last one ended.
@@ -168,6 +176,10 @@ impl Reader {
         out: &mut Output,
     ) -> Result<(), Closed> {
         loop {
+            if self.looked_at.elapsed() >= LOOK_EVERY {
+                self.looked_at = Instant::now();
+                self.look();
+            }
             if self.kept_at.elapsed() >= KEEP_EVERY {
                 self.kept_at = Instant::now();
                 if let Some(then) = self.positions(subscription, false) {
@@ -211,6 +223,21 @@ impl Reader {
                 .is_some_and(|count| self.audit.delivered >= count)
             {
                 return Ok(());
+            }
+        }
+    }
+
+    /// Tells the ledger which numbers were refused because they were in the clear.
+    fn look(&mut self) {
+        let refused = self
+            .seals
+            .as_ref()
+            .map(|node| node.status().refused_in_clear);
+        for run in refused.iter().flatten() {
+            if let Some(epoch) = run.epoch {
+                let numbers = (run.first, run.last);
+                self.audit
+                    .refused(run.publisher, epoch, &run.topic, numbers);
             }
         }
     }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use common::byhand::{Keys, Publisher, wall};
 use common::{Running, Station, Subscriber, folder, run, stderr, stdout, tidings};
 use serde_json::Value;
 
@@ -180,6 +181,28 @@ fn facts_in_the_clear_are_refused_where_seals_are_required_and_other_keys_do_not
     let told = ", refused in the clear 1, missing 0, gaps 0, lagged 0, unopened 1, ";
     assert!(said.contains(told), "{said}");
     assert_eq!(lines(&heard), ["sealed"]);
+}
+
+#[test]
+fn what_is_refused_in_the_clear_is_no_hole_in_the_ledger() {
+    let keys = Keys::make("acme.keys", 900_000);
+    let station = Station::start(&[]);
+    let args = ["--from", "open", "--keys", &keys.file];
+    let (member, heard) = subscribe(&station, &folder("holes"), "member", &args);
+    let mut publisher = Publisher::connect(&station);
+    let (period, _) = keys.at(wall());
+    for (n, sealed) in [false, true, false, false, true, false, true, false]
+        .into_iter()
+        .enumerate()
+    {
+        publisher.publish(sealed.then_some(&period), &n.to_string());
+    }
+    assert_eq!(grown(&heard, 3), ["1", "4", "6"]);
+    member.process.signal("-TERM");
+    let (code, said) = member.end(LONG);
+    assert_eq!(code, 0, "nothing was lost: {said}");
+    let told = ", refused in the clear 5, missing 0, gaps 0, lagged 0, silently lost: 0";
+    assert!(said.contains(told), "{said}");
 }
 
 #[test]

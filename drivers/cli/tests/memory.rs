@@ -4,26 +4,21 @@
 mod common;
 
 use std::fs::File;
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::{Running, Station, Subscriber, folder, run, stderr, tidings};
+use common::byhand::{Keys, Publisher, wall};
+use common::{Running, Station, Subscriber, folder, tidings};
 use hkdf::Hkdf;
 use sha2::Sha384;
-use tidings::code::SealPolicy;
-use tidings::crypto::{Profile, Seal, SecretKey, Signer, Subkey};
-use tidings::keyring::{ACCEPT_MS, KeyPeriod, Which, write_answer};
-use tidings::link::{Binding, Link, LinkSettings, Step};
-use tidings::wire::{self, Body, Draft, Frame, Phase, Role, Route, SKEW_MS};
-use tidings::{NodeId, Now, RealmId, WallMs};
-use tidings_tokio::SharedKeys;
+use tidings::keyring::ACCEPT_MS;
+use tidings::wire::SKEW_MS;
+use tidings::{NodeId, WallMs};
 
 const CHUNK: usize = 1 << 20;
 const LONG: Duration = Duration::from_secs(60);
-const PREFIX: &str = "demo/acme";
 
 /// Whether the bytes searched for are in these.
 fn is_in(wanted: &[u8], bytes: &[u8]) -> bool {
@@ -83,63 +78,6 @@ fn publish(station: &Station, topic: &str, more: &[&str], line: &str) {
     assert_eq!(process.wait(LONG), 0);
 }
 
-#[expect(clippy::disallowed_types, reason = "a key is over by the host's date")]
-fn wall() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.unwrap().as_millis() as u64
-}
-
-fn demo() -> RealmId {
-    RealmId::of_name("demo")
-}
-
-/// A file of keys, and what its holders make of it.
-struct Keys {
-    file: String,
-    /// The secret as it is written there.
-    digits: Vec<u8>,
-    secret: [u8; 32],
-    rotation_ms: u64,
-}
-
-impl Keys {
-    fn make(name: &str, rotation_ms: u64) -> Self {
-        let file = folder("memory").join(name).to_str().unwrap().to_owned();
-        let rotation = format!("{rotation_ms}ms");
-        let made = run(&["group", "keygen", PREFIX, &file, "--rotation", &rotation]);
-        assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
-        let text = std::fs::read_to_string(&file).unwrap();
-        let digits = text.split("secret = \"").nth(1).unwrap()[..64].to_owned();
-        let mut secret = [0; 32];
-        for (n, byte) in secret.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&digits[2 * n..2 * n + 2], 16).unwrap();
-        }
-        Self {
-            file,
-            digits: digits.into_bytes(),
-            secret,
-            rotation_ms,
-        }
-    }
-
-    /// The period of that time, and its key.
-    fn at(&self, wall: u64) -> (KeyPeriod, [u8; 32]) {
-        let policy = SealPolicy::Required;
-        let shared = SharedKeys::new(demo(), PREFIX, policy, self.rotation_ms, &self.secret);
-        let given = shared.unwrap().periods(Which::Current, WallMs::new(wall));
-        let mut periods = given.unwrap().periods;
-        periods.truncate(1);
-        let mut answer = Vec::new();
-        write_answer(policy, PREFIX, &periods, &mut answer);
-        let head = b"\x63key\x58\x20";
-        let at = answer.windows(head.len()).position(|some| some == head);
-        let from = at.unwrap() + head.len();
-        let mut key = [0; 32];
-        key.copy_from_slice(&answer[from..from + 32]);
-        (periods.remove(0), key)
-    }
-}
-
 #[test]
 fn a_station_holds_nothing_of_a_sealed_topic_that_could_be_read() {
     let keys = Keys::make("acme.keys", 900_000);
@@ -165,101 +103,6 @@ fn a_station_holds_nothing_of_a_sealed_topic_that_could_be_read() {
     let found = search(&station.process, &wanted);
     assert_eq!(found[..2], [true, true], "what is in the clear is found");
     assert!(found[2..].iter().all(|found| !found), "{found:?}");
-}
-
-/// A publisher by hand, which may seal under a period that no honest one seals under any more.
-struct Publisher {
-    stream: TcpStream,
-    link: Link,
-    key: SecretKey,
-}
-
-impl Publisher {
-    fn connect(station: &Station) -> Self {
-        let address = station.address.strip_prefix("tcp://").unwrap();
-        let address = address.rsplit_once('@').map_or(address, |(_, at)| at);
-        let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(LONG)).unwrap();
-        let key = SecretKey::from_seed([5; 32]);
-        let settings = LinkSettings {
-            allow_local: true,
-            ..LinkSettings::new(Profile::ED25519, key.public_key(), Role::Node)
-        };
-        let link = Link::dial(now().mono, settings, None, Binding::Local, [8; 32]).unwrap();
-        let mut publisher = Self { stream, link, key };
-        publisher.say();
-        while !publisher.link.is_up() {
-            let body = publisher.read();
-            let step = publisher.link.handle_frame(now(), &body, &publisher.key);
-            if let Step::Verified(_) = step.unwrap() {
-                publisher.link.admit(&publisher.key).unwrap();
-            }
-            publisher.say();
-        }
-        publisher
-    }
-
-    fn id(&self) -> NodeId {
-        self.link.id()
-    }
-
-    fn say(&mut self) {
-        let mut out = Vec::new();
-        while self.link.poll_transmit(&mut out) {}
-        self.stream.write_all(&out).unwrap();
-    }
-
-    /// The body of the next frame.
-    fn read(&mut self) -> Vec<u8> {
-        let mut length = [0; 4];
-        self.stream.read_exact(&mut length).unwrap();
-        let mut body = vec![0; u32::from_be_bytes(length) as usize];
-        self.stream.read_exact(&mut body).unwrap();
-        body
-    }
-
-    /// Publishes a text now, sealed under this period.
-    fn publish(&mut self, period: &KeyPeriod, text: &str) {
-        let at = wall();
-        let mut payload = Vec::new();
-        wire::cbor::Writer::new(&mut payload).text(text);
-        let draft = Draft {
-            realm: demo(),
-            topic: "demo/acme/a",
-            publisher: self.id(),
-            epoch: Some(at * 1000),
-            seq: 1,
-            published_at: WallMs::new(at),
-            ttl_ms: None,
-            one: false,
-            body: Body::Payload(&payload),
-        };
-        let subkey = Subkey::derive(period.key(), &self.id());
-        let seal = Seal {
-            key_id: *period.key().id(),
-            subkey: &subkey,
-            entropy: [9; 32],
-        };
-        let mut publication = Vec::new();
-        draft
-            .sign_sealed(&self.key, &seal, &mut publication)
-            .unwrap();
-        let mut out = Vec::new();
-        let frame = Frame::Publish(wire::Publish {
-            id: 1,
-            route: Route::All,
-            publication: &publication,
-        });
-        frame.encode_framed(&mut out);
-        self.stream.write_all(&out).unwrap();
-        let body = self.read();
-        let answer = Frame::decode(&body, Phase::Established);
-        assert!(matches!(answer, Ok(Frame::Published(_))), "{answer:?}");
-    }
-}
-
-fn now() -> Now {
-    Now::new(tidings::Instant::ORIGIN, WallMs::new(wall()))
 }
 
 /// What this publisher's facts are opened with in a period of that key (WIRE.md section 6.1).
@@ -298,7 +141,7 @@ fn opened_then_over(patience: u64) -> Option<[Vec<bool>; 2]> {
     let file = File::create(&out).unwrap();
     let member = Subscriber::start(&[&args[..], &more].concat(), file.into(), 1);
     let mut publisher = Publisher::connect(&station);
-    publisher.publish(&period, "nobody else may know");
+    publisher.publish(Some(&period), "nobody else may know");
     let heard = loop {
         let heard = std::fs::read_to_string(&out).unwrap();
         if heard.ends_with('\n') {

@@ -1,6 +1,8 @@
 //! Running the real binary.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod byhand;
+
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};

@@ -12,6 +12,9 @@ mod audit;
 mod balance;
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../../src/holes.rs"]
+#[allow(unused_imports, reason = "its tests are run where it belongs")]
+mod holes;
 mod mio;
 mod net;
 mod party;
