@@ -110,7 +110,8 @@ pub struct ClientStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SourceStatus {
-    /// Facts that a source did not admit, by reason, once for each subscription.
+    /// Facts that a source did not admit, by reason, once for each subscription. Who is known to be refused is not remembered fact by fact: each
+    /// copy that comes then counts again.
     pub refused: Vec<(SourceRefusal, u64)>,
     /// Facts that were dropped without a verdict, by reason, once for each subscription.
     pub dropped: Vec<(DropReason, u64)>,
@@ -136,7 +137,7 @@ pub struct SubscriptionStatus {
     pub late: u64,
     /// Facts older than the newest (`latest_only`).
     pub superseded: u64,
-    /// Facts whose publisher its sources refuse.
+    /// Facts whose publisher its sources refuse, and their copies: see [`SourceStatus::refused`].
     pub source_refused: u64,
     /// Facts that wait behind a missing one.
     pub held: usize,
