@@ -12,6 +12,7 @@ mod heap;
 #[cfg(feature = "alloc")]
 mod large;
 mod memory;
+mod rights;
 mod steps;
 
 use core::arch::{asm, global_asm};

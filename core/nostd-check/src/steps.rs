@@ -5,7 +5,7 @@ use tidings::crypto::{
     PeriodKey, Profile, SEAL_TAG, Seal, SecretKey, Signer, SubkeyCache, SubkeySlot,
 };
 use tidings::inbound::dedup::{self, Dedup, Group, NewEntry, groups_for};
-use tidings::inbound::lane::{self, Admit, Lane, LaneConfig, LaneItem, Offer};
+use tidings::inbound::lane::{Admit, Lane, LaneConfig, LaneItem, Offer};
 use tidings::link::{Binding, Link, LinkSettings, Step};
 use tidings::ring::{Resume, Ring};
 use tidings::table::Table;
@@ -21,13 +21,15 @@ pub(crate) const ALL: &[fn() -> bool] = &[
     handshake,
     publication,
     sealed,
+    crate::rights::judged,
+    crate::rights::opened_in_order,
     #[cfg(feature = "alloc")]
     crate::large::facts_arrive,
 ];
 
-const WALL: WallMs = WallMs::new(1_790_000_000_000);
+pub(crate) const WALL: WallMs = WallMs::new(1_790_000_000_000);
 
-fn at(millis: u64) -> Now {
+pub(crate) fn at(millis: u64) -> Now {
     Now::new(Instant::from_millis(millis), WALL.saturating_add(millis))
 }
 
@@ -117,7 +119,7 @@ fn handshake() -> bool {
         && dialler.is_up()
 }
 
-fn draft(key: &SecretKey, seq: u64) -> Draft<'static> {
+pub(crate) fn draft(key: &SecretKey, seq: u64) -> Draft<'static> {
     Draft {
         realm: RealmId::of_name("weather"),
         topic: "weather/acme/app/days/measured_v1",
@@ -141,7 +143,7 @@ fn write(key: &SecretKey, seq: u64, out: &mut [u8]) -> Option<usize> {
 }
 
 /// Signs `tbs` and writes the object around it.
-fn sign(key: &SecretKey, tbs: &[u8], out: &mut [u8]) -> Option<usize> {
+pub(crate) fn sign(key: &SecretKey, tbs: &[u8], out: &mut [u8]) -> Option<usize> {
     let public = key.public_key();
     let signature = sign_tbs(key, &public, PUBLICATION_LABEL, tbs).ok()?;
     let mut sink = SliceSink::new(out);
