@@ -1,5 +1,7 @@
 """Who may speak, as traces: verdicts and their ends, lookups and their windows, facts that wait."""
 
+from itertools import permutations
+
 from cast import NOW
 from family import Family
 from gen_flow import Dice
@@ -71,7 +73,7 @@ def family():
     f = Family("sources", "Publishers that are looked up: what becomes of each fact, which lookups begin, and what they settle.")
     ok = {"admit": True}
 
-    Trace(f).fact(0, 1, ask(0)).fact(1, 1, wait(0)).fact(2, 1, wait(0)).fact(3, 1, {"drop": "hold_full"}).admit(9, 0, settled(0, 0, 1, 2, **ok)).fact(10, 1, "admit").admit(11, 0, "settled_before").end("one_lookup_and_the_others_wait_in_the_order_they_came")
+    Trace(f).fact(0, 1, ask(0)).fact(1, 1, wait(0)).fact(2, 1, wait(0)).fact(3, 1, {"drop": "hold_full"}).admit(9, 0, settled(0, 0, 1, 2, **ok)).fact(10, 1, "admit").admit(11, 0, "too_late").end("one_lookup_and_the_others_wait_in_the_order_they_came")
     Trace(f).fact(0, 1, ask(0)).fact(0, 1, wait(0), ).fact(0, 1, wait(0)).take(1, {"leave": 1}).fact(1, 1, wait(0)).fact(1, 1, {"drop": "hold_full"}).admit(9, 0, settled(0, 0, 2, 3, **ok)).end("one_that_leaves_makes_room_behind_the_others")
     Trace(f).fact(0, 1, ask(0)).take(1, {"leave": 0}).tick(4999).tick(5000, settled(0, drop="unanswered")).end("a_lookup_nobody_waits_for_goes_on")
     for source, realm in (("org:acme", "a"), ("members", "b"), ("org:other", "a")):
@@ -89,7 +91,7 @@ def family():
         use.fact(at, 1, "admit")
     use.fact(270_000, 1, "admit", ask(1, known=True)).unknown(270_001, 1, settled(1, drop="undecided_source"))
     use.fact(275_000, 1, "admit").fact(275_001, 1, "admit", ask(2, known=True)).tick(280_001, settled(2, drop="unanswered"))
-    use.fact(285_000, 1, "admit").fact(285_001, 1, "admit", ask(3, known=True)).unknown(299_998, 3, settled(3, drop="undecided_source"))
+    use.fact(285_000, 1, "admit").fact(295_001, 1, "admit", ask(3, known=True)).unknown(299_998, 3, settled(3, drop="undecided_source"))
     use.fact(299_999, 1, "admit").fact(300_000, 1, ask(4, known=True)).refuse(300_001, 4, "withdrawn", settled(4, 33, refuse="withdrawn")).fact(300_002, 1, {"refuse": "withdrawn"})
     use.end("not_extended_by_use_and_a_failed_refresh_leaves_it")
 
@@ -123,7 +125,34 @@ def family():
 
     # What could not be found out.
     Trace(f).fact(0, 1, ask(0)).fact(1, 1, wait(0)).unknown(2, 0, settled(0, 0, 1, drop="undecided_source")).fact(2, 1, ask(1)).tick(5001).tick(5002, settled(1, 2, drop="unanswered")).fact(5002, 1, ask(2)).end("nothing_is_remembered_of_what_could_not_be_found_out")
-    Trace(f).fact(0, 1, ask(0)).fact(1, 2, ask(1)).fact(2, 3, {"drop": "lookups_full"}).fact(1000, 3, ask(2)).tick(5001, settled(0, 0, drop="unanswered"), settled(1, 1, drop="unanswered")).admit(5002, 2, settled(2, 3, **ok)).admit(5002, 0, "settled_before").end("each_lookup_has_its_deadline")
+    Trace(f).fact(0, 1, ask(0)).fact(1, 2, ask(1)).fact(2, 3, {"drop": "lookups_full"}).fact(1000, 3, ask(2)).tick(5001, settled(0, 0, drop="unanswered"), settled(1, 1, drop="unanswered")).admit(5002, 2, settled(2, 3, **ok)).admit(5002, 0, "too_late").end("each_lookup_has_its_deadline")
+
+    # Fact, answer and timer of one tick, in every order: what comes at the deadline comes too late, whether the timer was there or not.
+    for at in (4999, 5000):
+        for order in permutations("fat"):
+            t = Trace(f).fact(0, 1, ask(0))
+            waits, late, again = [0], at == 5000, 1
+            for one in order:
+                if one == "f":
+                    if 0 in waits:
+                        t.fact(at, 1, wait(0))
+                        waits.append(1)
+                    elif late:
+                        t.fact(at, 1, ask(1))
+                        again = 2
+                    else:
+                        t.fact(at, 1, "admit")
+                elif one == "a" and late:
+                    t.admit(at, 0, "too_late")
+                elif one == "a":
+                    t.admit(at, 0, settled(0, *waits, **ok))
+                    waits = []
+                elif late:
+                    t.tick(at, settled(0, *waits, drop="unanswered"))
+                    waits = []
+                else:
+                    t.tick(at)
+            t.fact(at + 1, 1, "admit" if not late else wait(1) if again == 2 else ask(1)).end(f"one_tick_{''.join(order)}_{at}")
 
     # Windows.
     for whole, strangers, share in ((8, 4, 2), (7, 4, 2), (2, 1, 1), (1, 1, 1), (13, 7, 4)):

@@ -121,8 +121,8 @@ class Sources:
 
     def answer(self, step, out):
         number = step["answer"]
-        if not self.lookups[number]["open"]:
-            return out.append("settled_before")
+        if not self.lookups[number]["open"] or self.lookups[number]["deadline"] <= self.now:
+            return out.append("too_late")
         if "admit_until_ms" in step:
             until = step["admit_until_ms"]
             self.settle(number, ("admit", until) if until > self.wall else ("refuse", "expired"), out)

@@ -210,11 +210,8 @@ impl<K: TableKey + Copy, S: AsRef<[Slot<K>]> + AsMut<[Slot<K>]>> Sources<K, S> {
     /// [leaves](Self::leave).
     #[inline]
     pub fn judge(&mut self, now: Now, key: &K, budget: impl FnOnce(bool) -> bool) -> Judgement {
-        let Some(at) = self.slots.find(key) else {
+        let Some((at, entry)) = self.slots.find(key) else {
             return self.ask(now, key, None, budget);
-        };
-        let Some((_, entry)) = self.slots.get(at) else {
-            return Judgement::Drop(SourceDrop::VerdictsFull);
         };
         match entry.verdict {
             Verdict::Admitted(end) if !end.is_over(now) => {
@@ -231,7 +228,7 @@ impl<K: TableKey + Copy, S: AsRef<[Slot<K>]> + AsMut<[Slot<K>]>> Sources<K, S> {
 
     /// What is known of this publisher, without asking: that it is admitted, or why it is refused.
     pub fn verdict(&self, now: Now, key: &K) -> Option<Result<(), SourceRefusal>> {
-        let (_, entry) = self.slots.get(self.slots.find(key)?)?;
+        let (_, entry) = self.slots.find(key)?;
         match entry.verdict {
             Verdict::Admitted(end) if !end.is_over(now) => Some(Ok(())),
             Verdict::Refused(end, reason) if !end.is_over(now) => Some(Err(reason)),
@@ -247,7 +244,7 @@ impl<K: TableKey + Copy, S: AsRef<[Slot<K>]> + AsMut<[Slot<K>]>> Sources<K, S> {
         key: &K,
         budget: impl FnOnce(bool) -> bool,
     ) -> Option<Result<SourceDrop, SourceRefusal>> {
-        let at = self.slots.find(key);
+        let at = self.slots.find(key).map(|(at, _)| at);
         let entry = at.and_then(|at| self.slots.get_mut(at));
         let mut new = Entry::NEW;
         let entry = entry.unwrap_or(&mut new);
@@ -415,9 +412,14 @@ impl<K: TableKey + Copy, S: AsRef<[Slot<K>]> + AsMut<[Slot<K>]>> Sources<K, S> {
         }
     }
 
-    /// A lookup has its answer. `None`, and nothing has changed, where it was settled before.
+    /// A lookup has its answer. `None`, and nothing has changed, where it comes too late: the lookup was settled before, or its deadline has
+    /// come, whether that was handled or not.
     pub fn answer(&mut self, now: Now, id: LookupId, answer: SourceAnswer) -> Option<Settled> {
         let at = self.slot_of(id)?;
+        let asking = self.slots.get(at)?.1.asking?;
+        if asking.deadline <= now.mono {
+            return None;
+        }
         Some(self.settle(now, at, answer, SourceDrop::Undecided))
     }
 

@@ -8,3 +8,4 @@ mod holds;
 mod rig;
 mod rules;
 mod strangers;
+mod ticks;

@@ -118,7 +118,7 @@ impl Play {
             };
             match self.sources.answer(now, id, answer) {
                 Some(settled) => out.push(self.settle(id, settled)?),
-                None => out.push(json!("settled_before")),
+                None => out.push(json!("too_late")),
             }
         } else if step.get("leave").is_some() {
             let fact = uint(step, "leave")?;

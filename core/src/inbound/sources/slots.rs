@@ -121,17 +121,17 @@ impl<K: TableKey + Copy, S: AsRef<[Slot<K>]> + AsMut<[Slot<K>]>> Slots<K, S> {
         ((u128::from(hash) * self.slots.as_ref().len() as u128) >> 64) as usize
     }
 
-    /// The slot of a key.
+    /// The slot of a key, and what lies there.
     #[inline]
-    pub(super) fn find(&self, key: &K) -> Option<u32> {
+    pub(super) fn find(&self, key: &K) -> Option<(u32, &super::Entry)> {
         let slots = self.slots.as_ref();
         let mut at = slots.get(self.home(key))?.head;
         loop {
             let slot = slots.get(at as usize)?;
-            if let Some((held, _)) = &slot.entry
+            if let Some((held, entry)) = &slot.entry
                 && held == key
             {
-                return Some(at);
+                return Some((at, entry));
             }
             at = slot.chained;
         }

@@ -135,6 +135,21 @@ fn what_could_not_be_found_out_is_not_remembered() {
 }
 
 #[test]
+fn an_answer_at_the_deadline_is_too_late_and_changes_nothing() {
+    let mut all = sources(few());
+    for (key, tick, in_time) in [(1, 5000 - 1, true), (2, 5000, false), (3, 9000, false)] {
+        let id = lookup(all.judge(at(0), &key, |_| true));
+        let told = all.answer(at(tick), id, until(1 << 30));
+        assert_eq!(told, in_time.then_some(Settled::Admit), "{key}");
+        assert_eq!(all.lookups(), usize::from(!in_time));
+        let late = Settled::Drop(SourceDrop::Unanswered);
+        let due = all.handle_timeout(at(tick));
+        assert_eq!(due, (!in_time).then_some((id, late)), "{key}");
+        assert_eq!(all.answer(at(0), id, until(1 << 30)), None);
+    }
+}
+
+#[test]
 fn a_verdict_near_its_end_is_refreshed_behind_the_fact() {
     let mut all = sources(few());
     admit(&mut all, at(0), 1);

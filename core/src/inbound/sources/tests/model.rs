@@ -184,7 +184,10 @@ impl Model {
         turn: u32,
         answer: SourceAnswer,
     ) -> Option<Settled> {
-        let asked = |one: &One| one.asking.is_some_and(|(asked, ..)| asked == turn);
+        let asked = |one: &One| {
+            let asking = one.asking;
+            asking.is_some_and(|(asked, deadline, _)| asked == turn && mono < deadline)
+        };
         let at = self.all.iter().position(asked)?;
         Some(self.settle(mono, wall, at, answer, SourceDrop::Undecided))
     }

@@ -130,7 +130,7 @@ where
                     model.answer(mono, wall, id.turn, answer),
                     "{step} {op:?}"
                 );
-                assert_eq!(sources.answer(now, id, answer), None, "it was settled");
+                assert_eq!(sources.answer(now, id, answer), None, "once");
                 open.retain(|other| *other != id);
                 seen[8] += u64::from(settled.is_some());
             }

@@ -1,0 +1,88 @@
+//! Fact, answer and timer of one tick, in every order.
+
+use tidings::Misuse;
+use tidings::code::DropReason;
+
+use crate::common::at;
+use crate::rig::{Rig, admitted, refused};
+
+const ORDERS: [[u8; 3]; 6] = [
+    [0, 1, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+];
+
+/// A fact waits, and at `tick` come another, the answer and the timer; answers what became of the answer.
+fn play(rig: &mut Rig, order: [u8; 3], tick: u64, admits: bool) -> Result<(), Misuse> {
+    rig.fact(0, 1);
+    let ask = rig.one();
+    let mut told = Ok(());
+    for step in order {
+        match step {
+            0 => rig.fact(tick, 2),
+            1 => {
+                let answer = if admits { admitted() } else { refused() };
+                told = rig.answer(at(tick), ask, answer);
+            }
+            _ => rig.node.time(at(tick)),
+        }
+    }
+    told
+}
+
+fn refusals(rig: &Rig) -> u64 {
+    let status = rig.node.client.subscription(rig.node.stream);
+    status.expect("it is subscribed").source_refused
+}
+
+#[test]
+fn an_answer_just_in_time_admits_both_in_every_order() {
+    for order in ORDERS {
+        let mut rig = Rig::new();
+        assert_eq!(play(&mut rig, order, 4999, true), Ok(()), "{order:?}");
+        assert_eq!(rig.later(9000), ["1", "2"], "{order:?}");
+    }
+}
+
+#[test]
+fn an_answer_just_in_time_refuses_both_in_every_order() {
+    for order in ORDERS {
+        let mut rig = Rig::new();
+        assert_eq!(play(&mut rig, order, 4999, false), Ok(()), "{order:?}");
+        assert_eq!(rig.later(9000), [""; 0], "{order:?}");
+        assert_eq!(refusals(&rig), 2, "{order:?}");
+    }
+}
+
+/// It is too late whether the timer was there or not, and each fact is settled once: what came before the timer is dropped by it, what came
+/// after it is asked for anew.
+#[test]
+fn an_answer_at_the_deadline_settles_nothing_in_any_order() {
+    for order in ORDERS {
+        for admits in [true, false] {
+            let mut rig = Rig::new();
+            let told = play(&mut rig, order, 5000, admits);
+            assert_eq!(told, Err(Misuse::DeadHandle), "{order:?}");
+            let place = |step| order.iter().position(|one| *one == step);
+            let anew = place(0) > place(2);
+            let asked = rig.asked();
+            assert_eq!(asked.len(), usize::from(anew), "{order:?}");
+            for one in asked {
+                rig.told(5001, one.ask, admitted());
+            }
+            let words = rig.later(9000);
+            let wanted = match anew {
+                true => ["2", "dropped unanswered 1"].as_slice(),
+                false => &["dropped unanswered 2"],
+            };
+            assert_eq!(words, wanted, "{order:?}");
+            let dropped = if anew { 1 } else { 2 };
+            assert_eq!(rig.dropped(DropReason::Unanswered), dropped, "{order:?}");
+            assert_eq!(refusals(&rig), 0, "{order:?}");
+            assert_eq!(rig.counts().0, 0, "{order:?}");
+        }
+    }
+}
