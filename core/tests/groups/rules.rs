@@ -182,6 +182,61 @@ fn weak_point_1_publishers_that_invent_ids_cost_a_bounded_number_of_questions() 
     );
 }
 
+/// Publishers of a group that come and go, and ids that somebody made up, leave its tables where they were.
+#[test]
+fn br_66_ten_thousand_publishers_and_their_keys_leave_nothing_behind() {
+    let mut limits = ClientLimits::default();
+    (limits.lanes, limits.group_publishers, limits.group_pulls) = (16_384, 64, 32);
+    let config = ClientConfig::new(signer(1)).limits(limits);
+    let mut member = Member::with(config, |group| open().group(group));
+    let first = member.answer(at(0), Which::Current, keys(SealPolicy::Preferred, &[0]));
+    assert_eq!(first, Ok(()));
+    let line = |member: &Member, name: &str| {
+        let report = member.node.client.memory();
+        report.line(name).map_or(0, |line| line.bytes)
+    };
+    let groups = line(&member, "groups");
+    let (mut opened, mut told) = (0, 0);
+    for n in 0..10_000u64 {
+        let by = signer(1000 + n);
+        // Every tenth invents the id of a key.
+        let period = if n % 10 == 9 { 20 + n % 200 } else { 0 };
+        let fact = Fact {
+            published_at: at(n * 20).wall,
+            ..Fact::numbered(1)
+        };
+        member
+            .node
+            .object(at(n * 20), 0, &sealed(&by, fact, period));
+        member.asks();
+        member.asked.clear();
+        if n % 100 == 0 {
+            member.node.time(at(n * 20));
+        }
+        for word in member.words() {
+            match word.as_str() {
+                "1" => opened += 1,
+                _ => told += 1,
+            }
+        }
+        assert!(line(&member, "groups") <= groups + 8192, "after {n}");
+    }
+    member.node.time(at(10_000 * 20 + 20_000));
+    told += member.words().len();
+    assert_eq!((opened, told), (9000, 1000));
+    let status = member.node.client.group(member.group).expect("joined");
+    assert_eq!((status.waiting, status.periods), (0, 1));
+    assert!(line(&member, "groups") <= groups + 4096);
+    // Nothing of them is left when all they published is over.
+    for hour in 1..=3 {
+        member.node.time(at(hour * 3_600_000));
+    }
+    for name in ["lanes", "dedup", "held_bytes"] {
+        let report = member.node.client.memory();
+        assert_eq!(report.line(name).map(|line| line.used), Some(0), "{name}");
+    }
+}
+
 #[test]
 fn weak_point_2_a_distributor_whose_clock_trails_is_not_asked_without_end() {
     let mut member = Member::new(SealPolicy::Preferred);
