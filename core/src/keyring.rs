@@ -215,6 +215,9 @@ where
     /// A fact sealed under this period has arrived: its key is asked for, unless it is here or was asked for.
     pub fn want(&mut self, now: Now, id: &[u8; 8], publisher: &NodeId) {
         let now = self.advance(now);
+        if self.subkeys.find(id, publisher).is_some() {
+            return;
+        }
         if self.periods.find(id) == Found::Nothing && self.may_pull_ids() {
             match self.pulls.known(now.mono, id) {
                 Known::Nothing | Known::Failed(_) => {
@@ -229,10 +232,21 @@ where
     #[inline]
     pub fn lookup(&mut self, now: Now, id: &[u8; 8], publisher: &NodeId) -> Lookup<'_> {
         let now = self.advance(now);
+        // What is kept ends with its period, so that it alone has to be found.
+        if let Some(at) = self.subkeys.find(id, publisher) {
+            let (subkey, period) = self.subkeys.used(at);
+            let period = self.periods.key(period);
+            return Lookup::Held { subkey, period };
+        }
+        self.lookup_period(now, id, publisher)
+    }
+
+    #[inline(never)]
+    fn lookup_period(&mut self, now: Now, id: &[u8; 8], publisher: &NodeId) -> Lookup<'_> {
         match self.periods.find(id) {
             Found::Held(at) => {
                 let period = self.periods.key(at);
-                let subkey = self.subkeys.subkey(period, publisher);
+                let subkey = self.subkeys.subkey_in(period, at, publisher);
                 Lookup::Held { subkey, period }
             }
             Found::Over => Lookup::Unopened(UnopenedReason::PeriodExpired),
@@ -291,7 +305,7 @@ where
         let now = self.advance(now);
         if let Some(at) = self.periods.sealing(now) {
             let key = self.periods.key(at);
-            return Ok((*key.id(), self.subkeys.subkey(key, publisher)));
+            return Ok((*key.id(), self.subkeys.subkey_in(key, at, publisher)));
         }
         if !self.joined {
             return Err(NoKey::Failed(UnopenedReason::NoGroup));

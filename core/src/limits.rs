@@ -51,8 +51,8 @@ pub struct ClientLimits {
     /// Key periods of one group that were asked for by their ids, under way or remembered. Default 256; beyond them a fact is
     /// `Unopened { unknown_period }`.
     pub group_pulls: usize,
-    /// Publishers of one group, in a period each, whose keys are kept derived. Default 1024, at most 65,534; beyond them the one used longest
-    /// ago is derived again.
+    /// Publishers of one group, in a period each, whose keys are kept derived. Default 1024, at most 65,535; beyond them one that was
+    /// not used lately is derived again.
     pub group_publishers: usize,
 }
 

@@ -1,7 +1,10 @@
 //! Subkeys of the event seal, kept so that each is derived once.
 //!
-//! Decides: which subkeys are kept; where all slots are taken, the one used longest ago makes room. Leaves to others: which key periods are
-//! good. Believes: no clock. Bounded by: its slots, 64 bytes each and at most 65,534; a lookup walks one short chain.
+//! Decides: which subkeys are kept; where all slots are taken, one that was not used lately makes room. Leaves to others: which key periods are
+//! good. Believes: no clock. Bounded by: its slots, 64 bytes each and at most 65,535; a lookup walks one short chain.
+//!
+//! Who makes room is found by a hand that goes round: what was used since it last came by stays once more. A use is one mark and moves nothing, so
+//! that finding a subkey costs the same whoever spoke before; a round of the hand is paid for by the uses whose marks it takes.
 //!
 //! A subkey never moves: it is derived where it stays and wiped there, so no copy of it is left in memory. Key ids are chosen by whoever
 //! gives keys out, and two groups may have the same: a cache serves one group.
@@ -18,9 +21,6 @@ use crate::table::{TableKey, fold};
 /// No slot.
 const NONE: u16 = u16::MAX;
 
-/// In place of a neighbour: the slot holds nothing.
-const FREE: u16 = NONE - 1;
-
 /// What a subkey is found by. A node id is a hash, so its first half tells publishers apart.
 type Key = [u64; 3];
 
@@ -30,11 +30,13 @@ pub struct SubkeySlot {
     subkey: Subkey,
     /// The first slot whose key belongs here.
     head: u16,
-    /// The next slot whose key belongs where this one's does.
+    /// The next slot whose key belongs where this one's does; of a free one, the next free one.
     chained: u16,
-    /// Who was used just after and just before this one.
-    newer: u16,
-    older: u16,
+    /// What the owner of the cache knows the period by.
+    period: u16,
+    kept: bool,
+    /// Since the hand came by.
+    used: bool,
 }
 
 impl SubkeySlot {
@@ -44,8 +46,9 @@ impl SubkeySlot {
         subkey: Subkey::EMPTY,
         head: NONE,
         chained: NONE,
-        newer: FREE,
-        older: NONE,
+        period: 0,
+        kept: false,
+        used: false,
     };
 }
 
@@ -86,8 +89,8 @@ pub struct SubkeyCache<S: AsRef<[SubkeySlot]> + AsMut<[SubkeySlot]>> {
     /// The first of the slots in use once and free now, chained.
     free: u16,
     len: u16,
-    newest: u16,
-    oldest: u16,
+    /// Where it is looked next for one that makes room.
+    hand: u16,
     /// Where a cache without slots derives.
     spare: Subkey,
     derivations: u64,
@@ -98,7 +101,7 @@ impl<S: AsRef<[SubkeySlot]> + AsMut<[SubkeySlot]>> SubkeyCache<S> {
     /// One subkey per slot; whatever the slots held is wiped.
     pub fn new(mut slots: S, rng: &mut Rng) -> Self {
         slots.as_mut().fill_with(SubkeySlot::default);
-        let capacity = slots.as_ref().len().min(usize::from(FREE)) as u16;
+        let capacity = slots.as_ref().len().min(usize::from(NONE)) as u16;
         Self {
             slots,
             hash_key: [rng.next_u64(), rng.next_u64()],
@@ -106,8 +109,7 @@ impl<S: AsRef<[SubkeySlot]> + AsMut<[SubkeySlot]>> SubkeyCache<S> {
             begun: 0,
             free: NONE,
             len: 0,
-            newest: NONE,
-            oldest: NONE,
+            hand: 0,
             spare: Subkey::EMPTY,
             derivations: 0,
             evictions: 0,
@@ -115,35 +117,52 @@ impl<S: AsRef<[SubkeySlot]> + AsMut<[SubkeySlot]>> SubkeyCache<S> {
     }
 
     /// The subkey of `publisher` in the period of this key; derived when it is not kept.
-    #[inline]
     pub fn subkey(&mut self, period: &PeriodKey, publisher: &NodeId) -> &Subkey {
-        let [first, second] = publisher.prefix();
-        let key = [u64::from_le_bytes(*period.id()), first, second];
-        // One publisher's facts come one after the other.
-        let newest = usize::from(self.newest);
-        let same = self.slots.as_ref().get(newest);
-        if same.is_some_and(|slot| slot.key == key) {
-            return &self.slots.as_ref()[newest].subkey;
-        }
-        self.other_subkey(key, period, publisher)
+        self.subkey_in(period, 0, publisher)
     }
 
-    #[inline(never)]
-    fn other_subkey(&mut self, key: Key, period: &PeriodKey, publisher: &NodeId) -> &Subkey {
-        let at = match self.find(&key) {
-            Some(at) => at,
-            None => {
-                self.derivations += 1;
-                let Some(at) = self.place(key) else {
-                    self.spare.set(period, publisher);
-                    return &self.spare;
-                };
-                self.slot(at).subkey.set(period, publisher);
-                at
-            }
+    /// The same, for an owner that knows the period by a number.
+    pub(crate) fn subkey_in(
+        &mut self,
+        period: &PeriodKey,
+        number: u16,
+        publisher: &NodeId,
+    ) -> &Subkey {
+        if let Some(at) = self.find(period.id(), publisher) {
+            return self.used(at).0;
+        }
+        self.derivations += 1;
+        let Some(at) = self.place(key_of(period.id(), publisher)) else {
+            self.spare.set(period, publisher);
+            return &self.spare;
         };
-        self.touch(at);
-        &self.slots.as_ref()[usize::from(at)].subkey
+        let slot = self.slot(at);
+        slot.period = number;
+        slot.subkey.set(period, publisher);
+        &slot.subkey
+    }
+
+    /// Where the subkey of a publisher lies, if it is kept, until the next change.
+    #[inline]
+    pub(crate) fn find(&self, key_id: &[u8; 8], publisher: &NodeId) -> Option<u16> {
+        let key = key_of(key_id, publisher);
+        let slots = self.slots.as_ref();
+        let mut at = slots.get(usize::from(self.home(&key)))?.head;
+        loop {
+            let slot = slots.get(usize::from(at))?;
+            if slot.key == key {
+                return Some(at);
+            }
+            at = slot.chained;
+        }
+    }
+
+    /// The subkey that was found there, and what its owner knows the period by.
+    #[inline]
+    pub(crate) fn used(&mut self, at: u16) -> (&Subkey, u16) {
+        let slot = self.slot(at);
+        slot.used = true;
+        (&slot.subkey, slot.period)
     }
 
     /// Wipes every subkey of a key period; answers how many there were. Looks at every slot.
@@ -152,7 +171,7 @@ impl<S: AsRef<[SubkeySlot]> + AsMut<[SubkeySlot]>> SubkeyCache<S> {
         let id = u64::from_le_bytes(*key_id);
         for at in 0..self.begun {
             let slot = self.slot(at);
-            if slot.newer != FREE && slot.key[0] == id {
+            if slot.kept && slot.key[0] == id {
                 self.remove(at);
             }
         }
@@ -165,7 +184,7 @@ impl<S: AsRef<[SubkeySlot]> + AsMut<[SubkeySlot]>> SubkeyCache<S> {
         self.slots.as_mut().fill_with(SubkeySlot::default);
         self.spare.wipe();
         (self.begun, self.len) = (0, 0);
-        (self.free, self.newest, self.oldest) = (NONE, NONE, NONE);
+        (self.free, self.hand) = (NONE, 0);
     }
 
     /// Subkeys kept.
@@ -198,37 +217,26 @@ impl<S: AsRef<[SubkeySlot]> + AsMut<[SubkeySlot]>> SubkeyCache<S> {
         size_of_val(self.slots.as_ref())
     }
 
+    #[inline]
     fn slot(&mut self, at: u16) -> &mut SubkeySlot {
         &mut self.slots.as_mut()[usize::from(at)]
     }
 
     /// The slot whose chain a key belongs to.
+    #[inline]
     fn home(&self, [id, first, second]: &Key) -> u16 {
         let hash = fold(first ^ id ^ self.hash_key[0], second ^ self.hash_key[1]);
         ((u128::from(hash) * u128::from(self.capacity)) >> 64) as u16
     }
 
-    fn find(&self, key: &Key) -> Option<u16> {
-        let slots = self.slots.as_ref();
-        let mut at = slots.get(usize::from(self.home(key)))?.head;
-        while at != NONE {
-            let slot = &slots[usize::from(at)];
-            if slot.key == *key {
-                return Some(at);
-            }
-            at = slot.chained;
-        }
-        None
-    }
-
-    /// A slot for a key that has none, chained and used last.
+    /// A slot for a key that has none, in its chain.
     fn place(&mut self, key: Key) -> Option<u16> {
         if self.capacity == 0 {
             return None;
         }
         if self.len == self.capacity {
             self.evictions += 1;
-            self.remove(self.oldest);
+            self.make_room();
         }
         let at = if self.free == NONE {
             self.begun += 1;
@@ -242,14 +250,24 @@ impl<S: AsRef<[SubkeySlot]> + AsMut<[SubkeySlot]>> SubkeyCache<S> {
         let chained = core::mem::replace(&mut self.slot(home).head, at);
         let slot = self.slot(at);
         (slot.key, slot.chained) = (key, chained);
+        (slot.kept, slot.used) = (true, false);
         self.len += 1;
-        self.lead(at);
         Some(at)
+    }
+
+    /// All slots are taken: the first from the hand on that was not used since it came by goes. One round takes every mark.
+    fn make_room(&mut self) {
+        loop {
+            let at = self.hand;
+            self.hand = if at + 1 < self.capacity { at + 1 } else { 0 };
+            if !core::mem::take(&mut self.slot(at).used) {
+                return self.remove(at);
+            }
+        }
     }
 
     /// Wipes a slot and takes it out of its chain.
     fn remove(&mut self, at: u16) {
-        self.unlink(at);
         let key = self.slot(at).key;
         let after = self.slot(at).chained;
         let home = self.home(&key);
@@ -266,42 +284,15 @@ impl<S: AsRef<[SubkeySlot]> + AsMut<[SubkeySlot]>> SubkeyCache<S> {
         let slot = self.slot(at);
         slot.subkey.wipe();
         slot.key.zeroize();
-        (slot.newer, slot.older, slot.chained) = (FREE, NONE, free);
+        (slot.kept, slot.used, slot.chained) = (false, false, free);
         self.len -= 1;
     }
+}
 
-    /// Makes a slot the one used last.
-    fn touch(&mut self, at: u16) {
-        if self.newest != at {
-            self.unlink(at);
-            self.lead(at);
-        }
-    }
-
-    fn lead(&mut self, at: u16) {
-        let before = core::mem::replace(&mut self.newest, at);
-        let slot = self.slot(at);
-        (slot.newer, slot.older) = (NONE, before);
-        if before == NONE {
-            self.oldest = at;
-        } else {
-            self.slot(before).newer = at;
-        }
-    }
-
-    fn unlink(&mut self, at: u16) {
-        let SubkeySlot { newer, older, .. } = *self.slot(at);
-        if newer == NONE {
-            self.newest = older;
-        } else {
-            self.slot(newer).older = older;
-        }
-        if older == NONE {
-            self.oldest = newer;
-        } else {
-            self.slot(older).newer = newer;
-        }
-    }
+#[inline]
+fn key_of(key_id: &[u8; 8], publisher: &NodeId) -> Key {
+    let [first, second] = publisher.prefix();
+    [u64::from_le_bytes(*key_id), first, second]
 }
 
 impl<S: AsRef<[SubkeySlot]> + AsMut<[SubkeySlot]>> Drop for SubkeyCache<S> {

@@ -1,7 +1,8 @@
 //! The key periods a keyring holds, in the storage it was given.
 //!
 //! Decides: which period is found, which one is sealed under, which makes room, and when one is wiped. Leaves to others: where they come
-//! from. Believes: both clocks, the one that says first. Bounded by: its slots; a key never moves, so no copy of it is left in memory.
+//! from. Believes: both clocks, the one that says first. Bounded by: its slots, of which 65,535 have a use; a key never moves, so no copy of
+//! it is left in memory.
 
 use core::fmt;
 
@@ -78,7 +79,7 @@ impl fmt::Debug for PeriodSlot {
 /// What is known of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    Held(usize),
+    Held(u16),
     Over,
     Nothing,
 }
@@ -88,8 +89,6 @@ pub(super) struct Periods<P> {
     slots: P,
     /// Slots that were in use once; those behind were not.
     begun: usize,
-    /// Where the last one was found: the next is mostly the same.
-    recent: usize,
     held: usize,
 }
 
@@ -105,7 +104,6 @@ impl<P: AsRef<[PeriodSlot]> + AsMut<[PeriodSlot]>> Periods<P> {
         Self {
             slots,
             begun: 0,
-            recent: 0,
             held: 0,
         }
     }
@@ -114,42 +112,30 @@ impl<P: AsRef<[PeriodSlot]> + AsMut<[PeriodSlot]>> Periods<P> {
         self.slots.as_ref().get(..self.begun).unwrap_or_default()
     }
 
-    #[inline]
-    pub(super) fn find(&mut self, id: &[u8; 8]) -> Found {
-        let is_it = |slot: &PeriodSlot| slot.key.id() == id && slot.state == State::Held;
-        if self.used().get(self.recent).is_some_and(is_it) {
-            return Found::Held(self.recent);
-        }
-        self.find_behind(id)
-    }
-
-    fn find_behind(&mut self, id: &[u8; 8]) -> Found {
+    pub(super) fn find(&self, id: &[u8; 8]) -> Found {
         let found = self.used().iter().enumerate();
         let found = found
             .filter(|(_, slot)| slot.key.id() == id)
             .find(|(_, slot)| slot.state != State::Free);
-        match found.map(|(at, slot)| (at, slot.state)) {
-            Some((at, State::Held)) => {
-                self.recent = at;
-                Found::Held(at)
-            }
+        match found {
+            Some((at, slot)) if slot.state == State::Held => Found::Held(at as u16),
             Some(_) => Found::Over,
             None => Found::Nothing,
         }
     }
 
     #[inline]
-    pub(super) fn key(&self, at: usize) -> &PeriodKey {
-        &self.slots.as_ref()[at].key
+    pub(super) fn key(&self, at: u16) -> &PeriodKey {
+        &self.slots.as_ref()[usize::from(at)].key
     }
 
     /// The newest one that is sealed under now.
-    pub(super) fn sealing(&self, now: Now) -> Option<usize> {
+    pub(super) fn sealing(&self, now: Now) -> Option<u16> {
         let found = self.used().iter().enumerate();
         let found = found.filter(|(_, slot)| slot.seals(now));
         found
             .max_by_key(|(_, slot)| slot.issued_at)
-            .map(|(at, _)| at)
+            .map(|(at, _)| at as u16)
     }
 
     /// The newest, sealed under or not: its beginning and end.
@@ -201,7 +187,7 @@ impl<P: AsRef<[PeriodSlot]> + AsMut<[PeriodSlot]>> Periods<P> {
         if let Some((at, _)) = used.clone().find(|(_, slot)| slot.state == State::Free) {
             return Some(at);
         }
-        if self.begun < self.slots.as_ref().len() {
+        if self.begun < self.capacity() {
             self.begun += 1;
             return Some(self.begun - 1);
         }
@@ -239,7 +225,7 @@ impl<P: AsRef<[PeriodSlot]> + AsMut<[PeriodSlot]>> Periods<P> {
     /// Wipes all.
     pub(super) fn clear(&mut self) {
         self.slots.as_mut().fill_with(PeriodSlot::default);
-        (self.begun, self.recent, self.held) = (0, 0, 0);
+        (self.begun, self.held) = (0, 0);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -247,7 +233,7 @@ impl<P: AsRef<[PeriodSlot]> + AsMut<[PeriodSlot]>> Periods<P> {
     }
 
     pub(super) fn capacity(&self) -> usize {
-        self.slots.as_ref().len()
+        self.slots.as_ref().len().min(usize::from(u16::MAX))
     }
 
     pub(super) fn memory(&self) -> usize {

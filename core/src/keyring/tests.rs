@@ -493,6 +493,39 @@ fn where_all_slots_are_taken_the_period_that_is_over_first_makes_room() {
 }
 
 #[test]
+fn a_period_that_makes_room_takes_its_subkeys_with_it() {
+    let mut keyring = keyring(2, 8);
+    keyring.join(at(0));
+    give(&mut keyring, at(0), &[period(0), period(1)]);
+    assert_eq!(opens(&mut keyring, at(1), 0), Ok(()));
+    keyring.handle_timeout(at(2 * R));
+    give(&mut keyring, at(2 * R), &[period(2)]);
+    assert_eq!(opens(&mut keyring, at(2 * R), 0), Err(None));
+}
+
+#[test]
+fn what_is_found_is_of_its_publisher_and_its_period_the_first_time_and_again() {
+    let mut keyring = keyring(4, 8);
+    keyring.join(at(0));
+    give(&mut keyring, at(0), &[period(0), period(1)]);
+    for _ in 0..3 {
+        for (n, by) in [(0, 1), (1, 1), (0, 2), (1, 2)] {
+            let wanted = Subkey::derive(&period(n).key, &who(by));
+            let Lookup::Held {
+                subkey,
+                period: found,
+            } = keyring.lookup(at(1), &id(n), &who(by))
+            else {
+                panic!("it is held");
+            };
+            assert_eq!(subkey.bytes(), wanted.bytes());
+            assert!(found.is_same(&period(n).key));
+        }
+    }
+    assert_eq!(keyring.subkeys.derivations(), 4);
+}
+
+#[test]
 fn no_secret_is_left_in_a_slot_that_is_over_nor_in_a_subkey() {
     let mut keyring = joined();
     let _held = opens(&mut keyring, at(1), 0);

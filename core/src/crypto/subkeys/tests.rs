@@ -60,7 +60,7 @@ fn a_subkey_is_derived_once_per_period_and_publisher() {
 }
 
 #[test]
-fn where_all_slots_are_taken_the_one_used_longest_ago_makes_room() {
+fn where_all_slots_are_taken_one_that_was_not_used_lately_makes_room() {
     let mut cache = cache(3);
     for publisher in [1, 2, 3, 1, 4] {
         cache.subkey(&period(0), &node(publisher));
@@ -71,7 +71,35 @@ fn where_all_slots_are_taken_the_one_used_longest_ago_makes_room() {
     }
     assert_eq!(cache.derivations(), 4);
     cache.subkey(&period(0), &node(2));
-    assert_eq!(cache.derivations(), 5);
+    assert_eq!((cache.derivations(), cache.len()), (5, 3));
+}
+
+#[test]
+fn strangers_heard_once_make_room_for_each_other_and_not_for_who_goes_on() {
+    let mut cache = cache(4);
+    for stranger in 10..110 {
+        cache.subkey(&period(0), &node(stranger));
+        cache.subkey(&period(0), &node(1));
+    }
+    assert_eq!(cache.derivations(), 101);
+}
+
+#[test]
+fn what_was_found_is_the_subkey_and_the_number_of_that_period() {
+    let mut cache = cache(8);
+    for (number, publisher) in [(1, 7), (2, 7), (1, 8)] {
+        assert_eq!(cache.find(period(number).id(), &node(publisher)), None);
+        cache.subkey_in(&period(number), u16::from(number), &node(publisher));
+    }
+    for (number, publisher) in [(1, 7), (2, 7), (1, 8)] {
+        let at = cache.find(period(number).id(), &node(publisher)).unwrap();
+        let (subkey, found) = cache.used(at);
+        assert!(is_of(subkey, number, publisher));
+        assert_eq!(found, u16::from(number));
+    }
+    cache.forget(period(1).id());
+    assert_eq!(cache.find(period(1).id(), &node(7)), None);
+    assert!(cache.find(period(2).id(), &node(7)).is_some());
 }
 
 #[test]
@@ -100,13 +128,8 @@ fn nothing_is_left_in_a_slot_whose_period_ended() {
     }
     assert_eq!(cache.forget(period(0).id()), 4);
     assert_eq!(cache.forget(period(0).id()), 0);
-    let left = cache.slots.iter().filter(|slot| slot.newer != FREE);
-    assert_eq!(left.count(), 4);
-    let freed: Vec<_> = cache
-        .slots
-        .iter()
-        .filter(|slot| slot.newer == FREE)
-        .collect();
+    let (left, freed): (Vec<_>, Vec<_>) = cache.slots.iter().partition(|slot| slot.kept);
+    assert_eq!(left.len(), 4);
     assert!(
         freed
             .iter()
@@ -130,35 +153,59 @@ fn nothing_is_left_in_storage_that_was_lent() {
     assert!(holds_nothing(&slots));
 }
 
-/// The subkeys kept, the one used last at the end.
-#[derive(Default)]
+/// The subkeys kept, each at its place and whether it was used since the hand came by.
 struct Model {
-    kept: Vec<(u8, u8)>,
+    kept: Vec<Option<((u8, u8), bool)>>,
+    /// Places that were given up, the last one last, and the places never taken before them.
+    free: Vec<usize>,
+    hand: usize,
     derivations: u64,
     evictions: u64,
 }
 
 impl Model {
-    fn subkey(&mut self, capacity: usize, wanted: (u8, u8)) {
-        match self.kept.iter().position(|kept| *kept == wanted) {
-            Some(at) => {
-                self.kept.remove(at);
-            }
-            None => {
-                self.derivations += 1;
-                if self.kept.len() == capacity {
-                    self.kept.remove(0);
+    fn new(capacity: usize) -> Self {
+        Self {
+            kept: std::vec![None; capacity],
+            free: (0..capacity).rev().collect(),
+            hand: 0,
+            derivations: 0,
+            evictions: 0,
+        }
+    }
+
+    fn subkey(&mut self, wanted: (u8, u8)) {
+        let mut kept = self.kept.iter_mut().flatten();
+        if let Some((_, used)) = kept.find(|(kept, _)| *kept == wanted) {
+            *used = true;
+            return;
+        }
+        self.derivations += 1;
+        while self.free.is_empty() {
+            let at = self.hand;
+            self.hand = (at + 1) % self.kept.len();
+            match &mut self.kept[at] {
+                Some((_, used)) if *used => *used = false,
+                place => {
+                    *place = None;
+                    self.free.push(at);
                     self.evictions += 1;
                 }
             }
         }
-        self.kept.push(wanted);
+        let at = self.free.pop().unwrap();
+        self.kept[at] = Some((wanted, false));
     }
 
     fn forget(&mut self, number: u8) -> usize {
-        let before = self.kept.len();
-        self.kept.retain(|(of, _)| *of != number);
-        before - self.kept.len()
+        let before = self.free.len();
+        for (at, place) in self.kept.iter_mut().enumerate() {
+            if place.is_some_and(|((of, _), _)| of == number) {
+                *place = None;
+                self.free.push(at);
+            }
+        }
+        self.free.len() - before
     }
 }
 
@@ -181,33 +228,27 @@ proptest! {
         capacity in prop::sample::select(&[1usize, 2, 3, 5, 8, 40][..]),
         ops in proptest::collection::vec(any_op(), 0..200),
     ) {
-        let (mut cache, mut model) = (cache(capacity), Model::default());
+        let (mut cache, mut model) = (cache(capacity), Model::new(capacity));
         for op in ops {
             match op {
                 Op::Subkey(number, publisher) => {
                     let subkey = cache.subkey(&period(number), &node(publisher));
                     prop_assert!(is_of(subkey, number, publisher));
-                    model.subkey(capacity, (number, publisher));
+                    model.subkey((number, publisher));
                 }
                 Op::Forget(number) => {
                     prop_assert_eq!(cache.forget(period(number).id()), model.forget(number));
                 }
             }
-            prop_assert_eq!(cache.len(), model.kept.len());
             prop_assert_eq!(cache.derivations(), model.derivations);
             prop_assert_eq!(cache.evictions(), model.evictions);
-            // From the one used last to the one used longest ago.
-            let (mut at, mut order) = (cache.newest, Vec::new());
-            while at != NONE {
-                order.push(cache.slots[usize::from(at)].key);
-                at = cache.slots[usize::from(at)].older;
+            let mut wanted: Vec<(u8, u8)> = Vec::new();
+            for ((number, publisher), _) in model.kept.iter().flatten() {
+                let found = cache.find(period(*number).id(), &node(*publisher));
+                prop_assert!(found.is_some(), "{number} {publisher}");
+                wanted.push((*number, *publisher));
             }
-            order.reverse();
-            let wanted: Vec<Key> = model.kept.iter().map(|(number, publisher)| {
-                let [first, second] = node(*publisher).prefix();
-                [u64::from_le_bytes(*period(*number).id()), first, second]
-            }).collect();
-            prop_assert_eq!(order, wanted);
+            prop_assert_eq!(cache.len(), wanted.len());
         }
     }
 }
