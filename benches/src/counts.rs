@@ -18,6 +18,7 @@ use tidings::{PublicationHash, Verification};
 use crate::goals::publish;
 use crate::line::Line;
 use crate::reader::{Reader, Setup};
+use crate::rights::{LOOKUPS, Turns, held_keys, verdicts};
 use crate::world::{Facts, Key, Keys, after, key, key_hash, resigned, signed_parts, view};
 
 /// Events in one count that verifies or signs, and in one that does not.
@@ -57,7 +58,7 @@ impl Body {
 }
 
 /// All there are.
-pub const BODIES: [Body; 9] = [
+pub const BODIES: [Body; 13] = [
     Body::new("new", FEW, || new_events(Verification::Here)),
     Body::new("new-parts", FEW, new_parts),
     Body::new("asked", MANY, || new_events(Verification::Asked)),
@@ -67,6 +68,10 @@ pub const BODIES: [Body; 9] = [
     Body::new("decode", MANY, decodes),
     Body::new("publish", FEW, publishes),
     Body::new("sign", FEW, signs),
+    Body::new("verdict", LOOKUPS, verdicts),
+    Body::new("key", LOOKUPS, || held_keys(Turns::One)),
+    Body::new("key-publishers", LOOKUPS, || held_keys(Turns::Publishers)),
+    Body::new("key-periods", LOOKUPS, || held_keys(Turns::Periods)),
 ];
 
 /// The function whose calls are counted.
@@ -241,6 +246,10 @@ pub fn lines(counts: [f64; BODIES.len()]) -> Vec<Line> {
         decode,
         publish,
         sign,
+        verdict,
+        key,
+        key_publishers,
+        key_periods,
     ] = counts;
     let count =
         |goal, what, count, wanted| Line::count(goal, what, (count, "instructions"), wanted);
@@ -269,6 +278,30 @@ pub fn lines(counts: [f64; BODIES.len()]) -> Vec<Line> {
             "I: encode and sign, beside the signature",
             [publish, sign],
             1.03,
+        ),
+        count(
+            7,
+            "I: a held key, of one publisher again and again",
+            key,
+            100.0,
+        ),
+        count(
+            7,
+            "I: a held key, of 256 publishers in turn",
+            key_publishers,
+            100.0,
+        ),
+        count(
+            7,
+            "I: a held key, of 256 publishers in turn, in two periods in turn",
+            key_periods,
+            100.0,
+        ),
+        count(
+            19,
+            "I: a verdict that admits, of 256 publishers in turn",
+            verdict,
+            100.0,
         ),
     ]
 }

@@ -12,5 +12,6 @@ mod maps;
 pub mod peers;
 mod random;
 pub mod reader;
+mod rights;
 pub mod valgrind;
 pub mod world;
