@@ -18,7 +18,8 @@ use crate::refusal::Refusal;
 use crate::wire::{self, MAX_TTL_MS, PayloadError, Positions, PositionsFault};
 use crate::{GroupId, NodeId, PublisherId, RealmId};
 
-/// Who may speak in a subscription. Required; there is no default.
+/// Who may speak in a subscription. Required; there is no default. Neither core nor drivers write logs: the line that a subscription deserves
+/// in one, with whom it hears, is `format!("hears {filter} from {sources}")`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Sources {

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use tidings::code::SealPolicy;
-use tidings::{NodeId, Sources};
+use tidings::{NodeId, Sources, topic};
 
 use crate::config::{Config, NodePart};
 use crate::exit::{Exit, Failure, print};
@@ -354,7 +354,12 @@ fn parse_source(text: &str) -> Result<Source, String> {
             .parse()
             .map(Source::Node)
             .map_err(|_| "a node id is 64 hex digits".to_owned()),
-        (_, Some(("org", name))) => Ok(Source::Org(name.to_owned())),
+        (_, Some(("org", name))) if topic::check_topic(name).is_ok() && !name.contains('/') => {
+            Ok(Source::Org(name.to_owned()))
+        }
+        (_, Some(("org", _))) => {
+            Err("an organisation's name is one segment, such as org:acme".to_owned())
+        }
         _ => Err("write open, members, org: and a name, or node: and 64 hex digits".to_owned()),
     }
 }
@@ -435,20 +440,6 @@ pub(crate) fn parse() -> Result<Cli, Result<Exit, Failure>> {
 
 /// Clap's message without its usage block, as `what: why. next step`.
 fn one_line(message: &str) -> String {
-    let usage = message
-        .lines()
-        .find_map(|line| line.strip_prefix("Usage: "));
-    let command: Vec<&str> = usage.map_or_else(Vec::new, |usage| {
-        let names = usage
-            .split(' ')
-            .take_while(|word| !word.starts_with(['[', '<', '-']));
-        names.take(2).collect()
-    });
-    let command = if command.is_empty() {
-        "tidings".to_owned()
-    } else {
-        command.join(" ")
-    };
     let told = message
         .lines()
         .take_while(|line| !line.starts_with("Usage: "));
@@ -458,7 +449,22 @@ fn one_line(message: &str) -> String {
         .filter(|line| !line.is_empty())
         .collect();
     format!(
-        "cannot read the command line: {}. see {command} --help",
-        why.join(" ")
+        "cannot read the command line: {}. see {} --help",
+        why.join(" "),
+        asked()
     )
+}
+
+/// The command that was asked for, as far as there is one.
+fn asked() -> String {
+    let all = Cli::command();
+    let (mut command, mut path) = (&all, "tidings".to_owned());
+    for word in std::env::args_os().skip(1) {
+        let Some(next) = command.find_subcommand(&word) else {
+            break;
+        };
+        path = format!("{path} {}", next.get_name());
+        command = next;
+    }
+    path
 }

@@ -70,7 +70,12 @@ pub(crate) fn load(file: &Path) -> Result<Vec<SharedKeys>, Failure> {
         }
         groups
     });
-    groups.map_err(|faults| Failure::usage(format!("cannot use keys: {}", reading::first(&faults))))
+    groups.map_err(|faults| {
+        Failure::usage(format!(
+            "cannot use keys: {}. name the file group keygen wrote, as it was",
+            reading::first(&faults)
+        ))
+    })
 }
 
 fn read(mut section: Section<'_>, place: &mut Place<'_>) -> Option<SharedKeys> {
@@ -144,12 +149,23 @@ pub(crate) fn choose(
         .max_by_key(|keys| keys.prefix().len())
         .map(|keys| keys.prefix().to_owned());
     if prefix.is_none() && (named.is_some() || wanted.is_some()) {
-        let which = match wanted {
-            Some(prefix) => format!("no group {prefix:?} of this realm that covers it"),
-            None => "no group of this realm that covers it".to_owned(),
+        let here = keys.iter().filter(|keys| keys.realm() == realm);
+        let here: Vec<&str> = here.map(SharedKeys::prefix).collect();
+        let which = match (&here[..], wanted) {
+            ([], _) => "no group of this realm. name theirs with --realm".to_owned(),
+            (all, Some(prefix)) if !all.contains(&prefix) => {
+                format!(
+                    "no group {prefix:?} but {}. leave --group away",
+                    all.join(", ")
+                )
+            }
+            (all, _) => format!(
+                "keys for what is at or below {}. choose a topic or filter there, or another file",
+                all.join(", ")
+            ),
         };
         return Err(Failure::usage(format!(
-            "cannot seal or open {name:?}: {} holds {which}. choose another file or topic",
+            "cannot seal or open {name:?}: {} holds {which}",
             file.display()
         )));
     }

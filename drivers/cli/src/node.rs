@@ -22,9 +22,14 @@ pub(crate) fn realm_of_name(name: &str) -> Option<RealmId> {
         .then(|| RealmId::of_name(name))
 }
 
+/// The name given, or the first segment of `topic`.
+pub(crate) fn realm_name<'a>(named: Option<&'a str>, topic: &'a str) -> &'a str {
+    named.unwrap_or_else(|| topic.split('/').next().unwrap_or_default())
+}
+
 /// The realm named, or the first segment of `topic`.
 pub(crate) fn realm(named: Option<&str>, topic: &str) -> Result<RealmId, Failure> {
-    let name = named.unwrap_or_else(|| topic.split('/').next().unwrap_or_default());
+    let name = realm_name(named, topic);
     if named.is_none() && name.contains('*') {
         return Err(Failure::usage(format!(
             "cannot tell the realm of {topic:?}: its first segment is a wildcard. name it with --realm"

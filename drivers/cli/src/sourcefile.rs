@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use tidings::{NodeId, RealmId};
+use tidings::{NodeId, RealmId, Sources};
 use tidings_tokio::Table;
 
 use crate::config::reading::{self, Place, Section};
@@ -42,6 +42,29 @@ impl Speakers {
                 })
         })
     }
+
+    /// Whether they know what is asked of them in a realm of this name: nothing can be found out of a realm that is not there, and an organisation
+    /// that is not there has nobody.
+    pub(crate) fn check(&self, file: &Path, name: &str, sources: &Sources) -> Result<(), Failure> {
+        let id = node::realm_of_name(name);
+        let found: Vec<&Realm> = self.0.iter().filter(|realm| Some(realm.id) == id).collect();
+        let shown = file.display();
+        if found.is_empty() {
+            return Err(Failure::usage(format!(
+                "cannot subscribe: {shown} says nothing of realm {name:?}. add [[realm]] with name = {name:?} and its members"
+            )));
+        }
+        let Sources::Org(org) = sources else {
+            return Ok(());
+        };
+        let mut orgs = found.iter().flat_map(|realm| &realm.orgs);
+        match orgs.any(|(name, _)| name == org) {
+            true => Ok(()),
+            false => Err(Failure::usage(format!(
+                "cannot subscribe: {shown} names no organisation {org:?} in realm {name:?}. add [[realm.org]] with name = {org:?} and its nodes"
+            ))),
+        }
+    }
 }
 
 /// What a file says.
@@ -67,7 +90,10 @@ pub(crate) fn load(file: &Path) -> Result<Speakers, Failure> {
         Speakers(realms.filter_map(|realm| read(realm, place)).collect())
     });
     speakers.map_err(|faults| {
-        Failure::usage(format!("cannot use sources: {}", reading::first(&faults)))
+        Failure::usage(format!(
+            "cannot use sources: {}. name a file of [[realm]] with its members",
+            reading::first(&faults)
+        ))
     })
 }
 

@@ -46,6 +46,7 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
     let (seal, configured) = (&args.seal, &args.node.file);
     let (named, wanted) = (seal.keys.as_deref(), seal.group.as_deref());
     let sealing = groupfile::choose(named, configured.keys.as_ref(), wanted, realm, &args.filter)?;
+    let looked_up = matches!(sources, Sources::Members | Sources::Org(_));
     let table = known(&args, &sources)?.fill(sealing.table());
     let node = node::start(&args.node, false, table)?;
     let group = node::join(&node, realm, sealing.prefix.as_deref())?;
@@ -90,7 +91,9 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
         kept,
         kept_at: Instant::now(),
         last: None,
+        looked_up,
         seals: group.map(|_| node.clone()),
+        clear_told: false,
         looked_at: Instant::now(),
     };
     let mut out = Output::start();
@@ -128,12 +131,17 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
 
 /// Whom the files of this run know, where that is asked for.
 fn known(args: &SubArgs, sources: &Sources) -> Result<Speakers, Failure> {
+    let realm = node::realm_name(args.node.realm.as_deref(), &args.filter);
     let file = args.sources.as_ref().or(args.node.file.sources.as_ref());
     match (sources, file) {
-        (Sources::Members | Sources::Org(_), Some(file)) => sourcefile::load(file),
-        (Sources::Members | Sources::Org(_), None) => Err(Failure::usage(
-            "cannot subscribe: nothing says who are members. give --sources FILE, or node.sources in the configuration",
-        )),
+        (Sources::Members | Sources::Org(_), Some(file)) => {
+            let speakers = sourcefile::load(file)?;
+            speakers.check(file, realm, sources)?;
+            Ok(speakers)
+        }
+        (Sources::Members | Sources::Org(_), None) => Err(Failure::usage(format!(
+            "cannot subscribe: nothing says who are members. give --sources FILE with [[realm]], name = {realm:?} and members = [\"NODEID\"], or node.sources in the configuration"
+        ))),
         _ => Ok(Speakers::default()),
     }
 }
@@ -155,6 +163,10 @@ struct Reader {
     kept_at: Instant,
     /// The last fact, where positions are kept.
     last: Option<Delivery>,
+    /// Publishers are looked up, and no fact was refused for that yet.
+    looked_up: bool,
+    /// Something in the clear was refused, which is said once.
+    clear_told: bool,
     /// The node, where it may refuse what is in the clear.
     seals: Option<Node>,
     looked_at: Instant,
@@ -234,6 +246,12 @@ impl Reader {
             .as_ref()
             .map(|node| node.status().refused_in_clear);
         for run in refused.iter().flatten() {
+            if !std::mem::replace(&mut self.clear_told, true) {
+                say(format_args!(
+                    "refused: {} of {} of {} is in the clear. its publisher lacks --keys FILE; further ones are counted",
+                    run.first, run.topic, run.publisher
+                ));
+            }
             if let Some(epoch) = run.epoch {
                 let numbers = (run.first, run.last);
                 self.audit
@@ -251,7 +269,14 @@ impl Reader {
     }
 
     fn say_carriers(&mut self, subscription: &Subscription) {
-        let carriers = subscription.status().map_or(0, |status| status.carriers);
+        let status = subscription.status();
+        let carriers = status.as_ref().map_or(0, |status| status.carriers);
+        if self.looked_up && status.is_some_and(|status| status.source_refused > 0) {
+            self.looked_up = false;
+            say(
+                "refused: a fact whose publisher is none of them. list its node id to hear it; further ones are counted",
+            );
+        }
         if carriers != self.carriers {
             self.carriers = carriers;
             say(format_args!(

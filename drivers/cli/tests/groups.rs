@@ -94,9 +94,27 @@ fn keys_are_for_their_owner_alone_and_never_overwritten() {
 
     // What others may read is not used, nor is what covers nothing.
     let elsewhere = ["pub", "demo/other", "--keys", &file];
-    refused(&elsewhere, "no group of this realm that covers it");
+    refused(&elsewhere, "keys for what is at or below demo/acme. choose");
     let named = ["pub", "demo/acme/a", "--keys", &file, "--group", "demo/acm"];
-    refused(&named, "no group \"demo/acm\"");
+    refused(
+        &named,
+        "no group \"demo/acm\" but demo/acme. leave --group away",
+    );
+    let realm = ["pub", "demo/acme/a", "--keys", &file, "--realm", "other"];
+    refused(&realm, "no group of this realm. name theirs with --realm");
+    let cut = folder.join("cut.keys");
+    let text = std::fs::read_to_string(&file)
+        .unwrap()
+        .replace("secret", "secrets");
+    std::fs::write(&cut, text).unwrap();
+    let own = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&cut, own).unwrap();
+    let cut = ["pub", "demo/acme/a", "--keys", cut.to_str().unwrap()];
+    refused(&cut, "name the file group keygen wrote");
+    refused(
+        &["group", "keygen", "demo/acme"],
+        "see tidings group keygen --help",
+    );
     refused(
         &["pub", "demo/acme/a", "--group", "demo/acme"],
         "--keys FILE",
@@ -178,6 +196,10 @@ fn facts_in_the_clear_are_refused_where_seals_are_required_and_other_keys_do_not
     member.process.signal("-TERM");
     let (_, said) = member.end(LONG);
     assert!(said.contains("unknown_period"), "{said}");
+    assert!(
+        said.contains(" is in the clear. its publisher lacks --keys"),
+        "{said}"
+    );
     let told = ", refused in the clear 1, missing 0, gaps 0, lagged 0, unopened 1, ";
     assert!(said.contains(told), "{said}");
     assert_eq!(lines(&heard), ["sealed"]);
@@ -267,11 +289,30 @@ fn members_and_nodes_of_an_organisation_are_heard_and_nobody_else() {
         subscriber.process.signal("-TERM");
         let (_, said) = subscriber.end(LONG);
         assert!(said.contains("silently lost: 0"), "{said}");
+        let told = said.matches("refused: a fact whose publisher").count();
+        assert_eq!(told, 1, "what is not heard is said once: {said}");
         assert_eq!(lines(&file), [line]);
     }
 
-    let none = run(&["sub", "demo/**", "--from", "members"]);
-    let said = stderr(&none);
-    assert_eq!(none.status.code(), Some(2), "{said}");
-    assert!(said.contains("--sources FILE"), "{said}");
+    // What nothing could be found out about is told before anything is asked.
+    let sources = ["--sources", sources];
+    for (filter, more, part) in [
+        ("demo/**", &["--from", "members"][..], "--sources FILE"),
+        ("demo/**", &["--from", "org:"], "one segment"),
+        (
+            "demo/**",
+            &[&["--from", "org:acm"], &sources[..]].concat(),
+            "no organisation \"acm\"",
+        ),
+        (
+            "other/**",
+            &[&["--from", "members"], &sources[..]].concat(),
+            "nothing of realm \"other\"",
+        ),
+    ] {
+        let none = run(&[&["sub", filter], more].concat());
+        let said = stderr(&none);
+        assert_eq!(none.status.code(), Some(2), "{said}");
+        assert!(said.contains(part), "{said}");
+    }
 }
