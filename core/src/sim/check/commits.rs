@@ -49,6 +49,12 @@ impl World {
         core::iter::successors(self.subs[sub].after, after)
     }
 
+    /// Whether a publication reached a run that a subscription goes on from.
+    pub(super) fn came_before(&self, sub: usize, number: u32) -> bool {
+        let mut lives = self.ancestors(sub).map(|of| self.subs[of.sub].life);
+        lives.any(|life| self.truth.lives[life].arrivals.contains_key(&number))
+    }
+
     /// The publications a stream had given out when it was committed.
     fn given(&self, of: Earlier) -> impl Iterator<Item = u32> {
         let told = self.subs[of.sub].told[..of.place].iter();

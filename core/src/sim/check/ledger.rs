@@ -134,7 +134,16 @@ impl World {
             // The newer one may have been swallowed.
             accounted += this.superseded;
         }
-        if silent.len() as u64 > accounted {
+        // What never came was not dropped here: only an earlier run may have had it, or what was swallowed have told of it.
+        let absent = silent.iter().filter(|(_, arrived)| arrived.is_none());
+        let absent: Vec<u32> = absent.map(|(number, _)| *number).collect();
+        let unseen = absent
+            .iter()
+            .filter(|number| !self.came_before(sub, **number));
+        let lost = this.wanted.mode != Mode::LatestOnly
+            && (absent.len() as u64 > sorted.missed + done.counted
+                || unseen.count() as u64 > sorted.missed);
+        if lost || silent.len() as u64 > accounted {
             for (number, arrived) in silent {
                 found.add("ledger", || {
                     let named = named(number, self.place_of(number));
