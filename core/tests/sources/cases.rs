@@ -6,6 +6,26 @@ use tidings::inbound::sources::SourceAnswer;
 use crate::common::{Fact, at, id_of, signer};
 use crate::rig::{Rig, admitted, refused, until};
 
+/// What was good when it was published came after the rotation, and was lost. A verdict is the same here as a key: over by its own time, and asked
+/// for again. What it said before counts no more, in either direction.
+#[test]
+fn br_56_a_fact_from_before_its_publishers_record_was_renewed_is_asked_about_and_not_lost() {
+    for (answer, words) in [(admitted(), ["1", "2"].as_slice()), (refused(), &["1"])] {
+        let mut rig = Rig::new();
+        rig.fact(0, 1);
+        let ask = rig.one();
+        rig.told(0, ask, until(1000));
+        let before = Fact {
+            published_at: at(999).wall,
+            ..Fact::numbered(2)
+        };
+        rig.node.fact(at(1001), 0, before);
+        let ask = rig.one();
+        rig.told(1002, ask, answer);
+        assert_eq!(rig.later(3000), words);
+    }
+}
+
 /// A second copy is a copy.
 #[test]
 fn br_58_a_second_copy_of_what_waits_is_no_other_fact() {
