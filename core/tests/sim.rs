@@ -58,6 +58,16 @@ fn a_sealed_fact_that_is_told_twice_or_not_at_all_is_seen() {
 }
 
 #[test]
+fn what_is_opened_past_its_bound_is_seen() {
+    caught(Sabotage::OpenLate, &["sealed"]);
+}
+
+#[test]
+fn a_publisher_that_is_delivered_past_the_verdict_on_it_is_seen() {
+    caught(Sabotage::AdmitRevoked, &["verdict"]);
+}
+
+#[test]
 fn a_window_that_begins_late_leaves_a_loss_outside() {
     caught(Sabotage::NarrowWindow, &["ledger"]);
     caught(Sabotage::NarrowWindow, &["windows"]);

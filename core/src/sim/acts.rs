@@ -35,6 +35,7 @@ impl World {
                 } else {
                     Fault::CrashForgetful
                 });
+                self.goes_away(node, lasts);
                 self.crash_node(node, persist);
                 self.in_time(lasts, Job::StartNode(node));
             }
@@ -64,6 +65,9 @@ impl World {
                 self.change(node, station, lasts, Fault::Partition, |way| {
                     way.parted = true
                 });
+                if self.is_cut_off(node) {
+                    self.goes_away(node, lasts);
+                }
             }
             Op::Purge { station, node } => self.purge(station, node),
             Op::Refuse {
@@ -90,6 +94,7 @@ impl World {
                 });
                 self.net.sleep(host, mono_stands);
                 self.in_time(lasts, Job::Wake(host));
+                self.goes_away(node, lasts);
             }
             Op::SleepStation {
                 station,

@@ -113,6 +113,7 @@ impl World {
             // It was stopped: nothing else can be said of it.
             return broken;
         }
+        self.stale = self.is_anything_stale();
         self.settle_wires();
         self.settle_arrivals();
         let index = Index::new(self);

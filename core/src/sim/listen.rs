@@ -168,7 +168,8 @@ impl World {
         self.subs[index].told.push((now, told));
     }
 
-    /// Nothing is opened past its bound: it was not over by its node's wall when it came, nor is it when it is read, unless that was later.
+    /// Nothing is opened past its bound: it is not over by its node's wall when it is read, or, where that may be later than it was opened, when it
+    /// came.
     fn opened_in_time(&mut self, now: Instant, index: usize, number: u32, fact: &crate::Delivery) {
         let Some(id) = fact.seal_key_id() else {
             if self.net.secrets.on {
@@ -178,9 +179,11 @@ impl World {
         };
         let life = &self.truth.lives[self.subs[index].life];
         let until = self.net.secrets.opens_until(id);
+        let until = self.net.saboteur.opens_until(until);
         let clock = &self.net.hosts[life.host].clock;
         let came = life.arrivals.get(&number).copied().unwrap_or(now);
-        if clock.wall(came) > until && clock.wall(now) > until {
+        let reads_late = self.options.habit != Habit::Prompt || self.subs[index].was_stalled;
+        if clock.wall(now) > until && !(reads_late && clock.wall(came) <= until) {
             self.wrong(
                 "sealed",
                 alloc::format!("#{number} was opened past its bound"),

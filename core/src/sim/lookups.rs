@@ -100,6 +100,11 @@ impl Lookups {
         self.names = (0..nodes).map(|key| keys.node_id(key)).collect();
     }
 
+    /// A wall is as far ahead as is tolerated: records last for longer by that.
+    pub(super) fn allow_for_skew(&mut self) {
+        self.records += crate::wire::SKEW_MS;
+    }
+
     /// What a planned subscription looks its publishers up by, if it does.
     pub(super) fn source(&self, slot: usize, wanted: &Wanted) -> Option<Source> {
         if !self.on || wanted.sources.is_some() {

@@ -10,6 +10,7 @@
 //! payloads outside the machines. A run depends on its seed and [`Options`] alone; [`shrink()`] finds the fewest acts with which it still fails.
 
 mod acts;
+mod afar;
 mod cable;
 mod check;
 mod clock;
@@ -117,6 +118,10 @@ pub fn drawn(seed: u64) -> u64 {
     let lookups = lookups::Lookups::draw(&plan);
     if lookups.on {
         hash.bytes(alloc::format!("{lookups:?}").as_bytes());
+    }
+    let afar = afar::Afar::draw(&plan, secrets.on, lookups.on, &more.commits);
+    if afar.is_any() {
+        hash.bytes(alloc::format!("{afar:?}").as_bytes());
     }
     hash.value() as u64
 }

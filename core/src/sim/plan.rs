@@ -263,6 +263,8 @@ macro_rules! faults {
 
 faults! {
     Announced = "publisher announced itself",
+    AwayAcceptance = "reader away for longer than a key opens",
+    AwayPeriod = "reader away for longer than a key is sealed under",
     Cancel = "publish cancelled",
     CancelPublisher = "publisher cancelled",
     Commit = "positions committed",
@@ -281,6 +283,7 @@ faults! {
     KeysById = "missed keys asked for",
     KeysContradicted = "answers with other keys",
     KeysLost = "questions about keys unanswered",
+    KeysPast = "keys of past periods asked for",
     KeysRefused = "keys refused",
     KeysRotated = "keys asked for after a rotation",
     LateJoin = "late joiner",
@@ -307,6 +310,8 @@ faults! {
     StepStation = "station's wall stepped",
     Stretch = "latency stretched",
     Stranger = "strangers refused",
+    ToleratedAhead = "wall ahead by all that is tolerated",
+    ToleratedBehind = "wall behind by all that is tolerated",
     Twin = "two processes with one key",
     Unsubscribe = "unsubscribed",
 }

@@ -10,6 +10,7 @@ use super::secrets::Secrets;
 use super::trace::Name;
 use super::truth::{Life, Run};
 use super::world::{End, Job, NodeState, StationState, World};
+use crate::wire::SKEW_MS;
 use crate::{ClientConfig, ClientLimits, StationConfig, StationLimits, Verification};
 
 impl World {
@@ -38,8 +39,11 @@ impl World {
             if small {
                 self.count(Fault::SmallBounds);
             }
-            if skew != 0 {
-                self.count(Fault::Skew);
+            match skew {
+                0 => {}
+                _ if skew.unsigned_abs() * 2 <= SKEW_MS => self.count(Fault::Skew),
+                1.. => self.count(Fault::ToleratedAhead),
+                _ => self.count(Fault::ToleratedBehind),
             }
             if asks.is_some_and(|(_, lose)| lose > 0) {
                 self.count(Fault::LostAnswers);

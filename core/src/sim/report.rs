@@ -131,7 +131,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("gap", "peer_interrupted"),
     ("dropped", "conflict_full"),
     ("dropped", "verify_full"),
-    ("dropped", "hold_expired"),
 ];
 
 /// A rule that was broken.

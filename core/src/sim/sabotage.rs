@@ -7,7 +7,11 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::world::Earlier;
+use crate::code::SourceRefusal;
+use crate::inbound::sources::SourceAnswer;
+use crate::keyring::ACCEPT_MS;
 use crate::notice::{Item, Notice, Numbering};
+use crate::wire::SKEW_MS;
 use crate::{MemoryReport, WallMs};
 
 /// A bug to be planted.
@@ -54,6 +58,10 @@ pub enum Sabotage {
     UnopenedTwice,
     /// One is not told.
     SwallowUnopened,
+    /// Keys open for long after they should.
+    OpenLate,
+    /// Whose publisher was revoked is taken for admitted.
+    AdmitRevoked,
 }
 
 impl Sabotage {
@@ -79,6 +87,8 @@ impl Sabotage {
         Self::ForgetEpoch,
         Self::UnopenedTwice,
         Self::SwallowUnopened,
+        Self::OpenLate,
+        Self::AdmitRevoked,
     ];
 }
 
@@ -235,6 +245,26 @@ impl Saboteur {
         match self.is(Sabotage::ForgetEpoch) {
             true => 0,
             false => epoch,
+        }
+    }
+
+    /// Until when a key may open that does so until then.
+    pub(super) fn opens_until(&self, until: WallMs) -> WallMs {
+        match self.is(Sabotage::OpenLate) {
+            true => until.saturating_sub(ACCEPT_MS + SKEW_MS),
+            false => until,
+        }
+    }
+
+    /// What a node is told of a publisher, of whom that was found out.
+    pub(super) fn verdict(&self, found: SourceAnswer) -> SourceAnswer {
+        match found {
+            SourceAnswer::Refuse(SourceRefusal::Withdrawn) if self.is(Sabotage::AdmitRevoked) => {
+                SourceAnswer::Admit {
+                    until: WallMs::new(u64::MAX),
+                }
+            }
+            found => found,
         }
     }
 

@@ -20,7 +20,10 @@ use crate::wire::Publication;
 use crate::{Answer, AskId, Duration, Group, Instant, KeyPeriods, Rng, WallMs};
 
 /// How long a period is sealed under: as short as it may be, so that runs see it end.
-const ROTATION_MS: u64 = 60_000;
+pub(super) const ROTATION_MS: u64 = 60_000;
+
+/// How long where a wall is as far off as is tolerated: a third of it, in which the next is there already, is as long as that.
+const SLOW_ROTATION_MS: u64 = 900_000;
 
 /// What covers all topics of a run, but not the filter that matches all of them.
 const PREFIX: &str = "sim/acme";
@@ -29,6 +32,8 @@ const PREFIX: &str = "sim/acme";
 #[derive(Debug, Default)]
 pub(super) struct Secrets {
     pub(super) on: bool,
+    /// How long a period is sealed under, in milliseconds.
+    pub(super) rotation: u64,
     /// How far the first period had gone when the run began, in milliseconds.
     gone: u64,
     /// How long an answer takes at most, in milliseconds.
@@ -58,6 +63,7 @@ pub(super) struct Done {
     pub(super) contradicted: u64,
     pub(super) rotated: u64,
     pub(super) by_id: u64,
+    pub(super) past: u64,
 }
 
 impl World {
@@ -68,6 +74,7 @@ impl World {
             (Fault::KeysById, done.by_id),
             (Fault::KeysContradicted, done.contradicted),
             (Fault::KeysLost, done.lost),
+            (Fault::KeysPast, done.past),
             (Fault::KeysRefused, done.refused),
             (Fault::KeysRotated, done.rotated),
         ] {
@@ -109,6 +116,7 @@ impl Secrets {
         let mut draw = rng(plan.seed, "secrets");
         secrets.on = true;
         // The first period ends early in the run.
+        secrets.rotation = ROTATION_MS;
         secrets.gone = ROTATION_MS - draw.between(1000, 12_000);
         secrets.slow = [0, 20, 500, 4000][draw.below(4) as usize];
         let some = |draw: &mut Rng, low, high| match draw.below(3) {
@@ -124,9 +132,20 @@ impl Secrets {
         secrets
     }
 
+    /// A wall is as far off as is tolerated: periods are longer, and the first ends as early.
+    pub(super) fn allow_for_skew(&mut self) {
+        self.gone += SLOW_ROTATION_MS - self.rotation;
+        self.rotation = SLOW_ROTATION_MS;
+    }
+
     /// Whether some questions are not answered as they should be, or late.
     pub(super) fn fails(&self) -> bool {
         self.loses > 0 || self.refuses > 0 || self.contradicts > 0
+    }
+
+    /// Whether what is current may be over by more than is tolerated, by a wall that is so far ahead, when an answer that holds it is back.
+    pub(super) fn comes_late(&self, ahead: i64) -> bool {
+        ahead.saturating_add_unsigned(self.slow) > crate::wire::SKEW_MS as i64
     }
 
     /// What a node joins.
@@ -140,9 +159,9 @@ impl Secrets {
     }
 
     fn period(&self, n: u64) -> KeyPeriod {
-        let from = START.as_millis() - self.gone + n * ROTATION_MS;
+        let from = START.as_millis() - self.gone + n * self.rotation;
         let id = id_of(n);
-        let until = WallMs::new(from + ROTATION_MS);
+        let until = WallMs::new(from + self.rotation);
         KeyPeriod::new(id, secret_of(id), WallMs::new(from), until)
     }
 
@@ -199,8 +218,8 @@ impl Secrets {
         contradicts: bool,
     ) -> Result<KeyPeriods, UnopenedReason> {
         let since = self.gone + now.as_micros() / 1000;
-        let (current, into) = (since / ROTATION_MS, since % ROTATION_MS);
-        let ahead = into >= ROTATION_MS - ROTATION_MS / 3;
+        let (current, into) = (since / self.rotation, since % self.rotation);
+        let ahead = into >= self.rotation - self.rotation / 3;
         self.done.rotated += u64::from(current > 0);
         let mut numbers = match which {
             Which::Current if ahead => alloc::vec![current, current + 1],
@@ -210,6 +229,7 @@ impl Secrets {
                 if n > current + u64::from(ahead) {
                     return Err(UnopenedReason::UnknownPeriod);
                 }
+                self.done.past += u64::from(n < current);
                 alloc::vec![n]
             }
         };

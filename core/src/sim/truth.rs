@@ -90,6 +90,8 @@ pub(super) struct Outage {
 enum Expected {
     Taken,
     OutOfDate,
+    /// It was taken once, and its station need not remember that any more.
+    Over,
     Draining,
 }
 
@@ -375,11 +377,12 @@ impl Truth {
         if run.known.len() <= number {
             run.known.resize(number + 1, false);
         }
-        if run.known[number] {
-            return Expected::Taken;
-        }
-        if crate::wire::freshness(fact.published_at, fact.expires_at, wall).is_err() {
-            return Expected::OutOfDate;
+        let live = crate::wire::freshness(fact.published_at, fact.expires_at, wall).is_ok();
+        match (run.known[number], live) {
+            (true, true) => return Expected::Taken,
+            (true, false) => return Expected::Over,
+            (false, false) => return Expected::OutOfDate,
+            (false, true) => {}
         }
         run.known[number] = true;
         run.admitted.push((fact.number, now));
@@ -457,9 +460,9 @@ impl Truth {
             return;
         };
         let right = match reason {
-            None => expected == Expected::Taken,
+            None => matches!(expected, Expected::Taken | Expected::Over),
             Some(PublishRefusal::Expired | PublishRefusal::NotYetValid) => {
-                expected == Expected::OutOfDate
+                matches!(expected, Expected::OutOfDate | Expected::Over)
             }
             Some(PublishRefusal::Draining) => expected == Expected::Draining,
             Some(_) => false,

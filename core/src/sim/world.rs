@@ -7,6 +7,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+use super::afar::Afar;
 use super::hash::Hash;
 use super::keys::Keys;
 use super::lookups::Lookups;
@@ -146,6 +147,8 @@ pub(super) struct World {
     pub(super) tally: Tally,
     pub(super) trace: Trace,
     pub(super) hash: Hash,
+    /// A fact was not live for somebody whom it reached.
+    pub(super) stale: bool,
     /// When faults were at work.
     pub(super) troubles: Vec<(Instant, Instant)>,
     /// What was found wrong while it ran.
@@ -161,6 +164,15 @@ impl World {
         let mut net = Net::seeded(plan.seed.to_be_bytes());
         net.secrets = Secrets::draw(&plan);
         net.lookups = Lookups::draw(&plan);
+        let afar = Afar::draw(&plan, net.secrets.on, net.lookups.on, &more.commits);
+        plan.acts.extend_from_slice(&afar.acts);
+        plan.calm = plan.calm.max(afar.calm);
+        if let Some((node, by)) = afar.skew {
+            plan.nodes.iter_mut().for_each(|plan| plan.skew = 0);
+            plan.nodes[node].skew = by;
+            net.secrets.allow_for_skew();
+            net.lookups.allow_for_skew();
+        }
         let keys = Keys::new(options.real_keys, plan.nodes.len(), plan.stations.len());
         net.lookups.name(&keys, plan.nodes.len());
         net.watch(plan.topics.clone(), keys.profile());
@@ -187,6 +199,7 @@ impl World {
             tally: Tally::default(),
             trace: Trace::new(options.trace),
             hash: Hash::default(),
+            stale: false,
             troubles: Vec::new(),
             wrong: Vec::new(),
             steps: 0,

@@ -100,7 +100,7 @@ impl World {
             }
             Notice::Dropped { reason, .. } => ensure(
                 match reason {
-                    DropReason::OutOfDate => self.walls_differ(),
+                    DropReason::OutOfDate => self.may_be_stale(),
                     DropReason::BytesFull => {
                         let small = plan.held_bytes < 1 << 20 || plan.order_max_buffer < 64;
                         small || self.is_crowded(sub, at)
@@ -108,8 +108,8 @@ impl World {
                     DropReason::DedupFull => plan.dedup_entries < 1024,
                     DropReason::LanesFull => plan.lanes < 64,
                     DropReason::Unanswered => plan.asks.is_some() || this.looked_up.is_some(),
-                    DropReason::HoldExpired
-                    | DropReason::HoldFull
+                    DropReason::HoldExpired => this.looked_up.is_some() && self.went_stale(sub, at),
+                    DropReason::HoldFull
                     | DropReason::LookupsFull
                     | DropReason::UndecidedSource
                     | DropReason::VerdictsFull => this.looked_up.is_some(),
@@ -321,6 +321,18 @@ impl World {
                 });
             }
         }
+    }
+
+    /// Whether one of the facts that had come by then was not live any more.
+    fn went_stale(&self, sub: usize, at: Instant) -> bool {
+        let life = &self.truth.lives[self.subs[sub].life];
+        let mut came = life.arrivals.iter().filter(|(_, came)| **came <= at);
+        came.any(|(number, _)| !self.is_live_at(life.host, *number, at))
+    }
+
+    /// Whether a fact may have been dropped for having come when it was not live.
+    pub(in crate::sim) fn may_be_stale(&self) -> bool {
+        self.stale || self.walls_differ()
     }
 
     /// Whether two hosts may have disagreed on the time by more than is tolerated, or something took very long.

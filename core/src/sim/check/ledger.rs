@@ -243,9 +243,13 @@ impl World {
 
     /// Whether a publication is live at that time by the wall of a subscription's node.
     fn is_live(&self, sub: usize, number: u32, at: Instant) -> bool {
-        let wall = self.net.hosts[self.truth.lives[self.subs[sub].life].host]
-            .clock
-            .wall(at);
+        let host = self.truth.lives[self.subs[sub].life].host;
+        self.is_live_at(host, number, at)
+    }
+
+    /// Whether it is by the wall of that host.
+    pub(in crate::sim) fn is_live_at(&self, host: usize, number: u32, at: Instant) -> bool {
+        let wall = self.net.hosts[host].clock.wall(at);
         self.truth.made[number as usize].fact.is_some_and(|fact| {
             crate::wire::freshness(fact.published_at, fact.expires_at, wall).is_ok()
         })
@@ -273,7 +277,7 @@ impl World {
             margin += ANSWER_TIMEOUT;
         }
         if how == End::Crash
-            && (bounded || plan.asks.is_some() || self.net.lookups.on || self.walls_differ())
+            && (bounded || plan.asks.is_some() || self.net.lookups.on || self.may_be_stale())
         {
             // It is counted in an episode which is not over.
             margin += LONGEST;

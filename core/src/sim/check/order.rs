@@ -77,7 +77,7 @@ impl World {
         // Places that were closed are told of elsewhere, and not one by one; who is killed does not live to see it.
         let killed = matches!(self.subs[sub].ended, Some((_, End::Crash)));
         let whole = sorted.missed == 0
-            && !(killed && self.walls_differ())
+            && !(killed && self.may_be_stale())
             && sorted.dropped == 0
             && sorted.conflicts.is_empty()
             && self.is_roomy(sub);

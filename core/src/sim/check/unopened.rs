@@ -43,8 +43,8 @@ impl World {
             return Err("nobody seals");
         }
         let named = Secrets::covers(self.plan.topics.filter(self.subs[sub].wanted.filter));
-        let plan = self.nodes[self.node_of(sub)].plan;
-        let is_outside = secrets.outsider == Some(self.plan.nodes[plan].key);
+        let plan = &self.plan.nodes[self.nodes[self.node_of(sub)].plan];
+        let is_outside = secrets.outsider == Some(plan.key);
         let fails = secrets.fails();
         let sleeps = self.plan.acts.iter().any(|act| {
             matches!(act.op, Op::SleepNode { .. }) || matches!(act.op, Op::CrashNode { .. })
@@ -53,7 +53,9 @@ impl World {
             UnopenedReason::NoGroup => !named,
             UnopenedReason::NotAMember => is_outside,
             UnopenedReason::MembershipUnknown => fails,
-            UnopenedReason::NoDistributor => fails || sleeps || self.walls_differ(),
+            UnopenedReason::NoDistributor => {
+                fails || sleeps || secrets.comes_late(plan.skew) || self.walls_differ()
+            }
             UnopenedReason::UnknownPeriod => fails || self.walls_differ(),
             UnopenedReason::PeriodExpired => self.walls_differ(),
             UnopenedReason::NotAuthorized | UnopenedReason::TagInvalid => false,

@@ -98,7 +98,8 @@ impl Net {
         }
         while let Some((ask, answer, about)) = self.lookups.answer(truth, index) {
             if let Some(Kind::Client(client)) = &mut host.kind {
-                if client.answer(now, ask, Answer::Source(answer)).is_ok() {
+                let told = Answer::Source(self.saboteur.verdict(answer));
+                if client.answer(now, ask, told).is_ok() {
                     self.lookups.answered(truth, now.wall, answer, about);
                 }
                 host.dirty = true;
