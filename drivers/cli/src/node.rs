@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use tidings::code::HandshakeRefusal;
 use tidings::{ClientLimits, Group, GroupId, LinkError, RealmId, StationLimits};
 use tidings_tokio::{Node, StartError, Table, TlsFault, WaitError};
 
@@ -164,6 +165,9 @@ fn why_not(node: &Node) -> Option<String> {
         return Some(match error {
             LinkError::OwnLink => {
                 "the station there has this node's own key. give each a key of its own".to_owned()
+            }
+            LinkError::RefusedByStation(HandshakeRefusal::Full | HandshakeRefusal::Draining) => {
+                format!("{error}. try another station, or later")
             }
             other => format!("{other}. check the address"),
         });

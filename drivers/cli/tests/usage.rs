@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{Station, folder, numbers, publish_with, run, stderr, stdout};
+use std::process::Stdio;
+
+use common::{Station, Subscriber, folder, numbers, publish_with, run, stderr, stdout};
 
 /// Exit code 2, nothing on standard output, one line on standard error that holds `part`.
 fn refused(args: &[&str], part: &str) {
@@ -170,6 +172,23 @@ fn a_station_that_closes_the_door_is_not_told_as_nobody() {
     let said = stderr(&output);
     let words = "the station closed the connection before the handshake. it may be full";
     assert!(said.contains(words), "{said}");
+}
+
+#[test]
+fn a_station_that_is_full_is_told_as_that_over_plain_tcp_too() {
+    let limits = folder("full").join("station.toml");
+    std::fs::write(&limits, "[station.limits]\nlinks = 1\n").unwrap();
+    let station = Station::start(&["--config", limits.to_str().unwrap()]);
+    let args = ["sub", "demo/**", "--from", "open"];
+    let args = [&args[..], &["--station", &station.address]].concat();
+    let _inside = Subscriber::start(&args, Stdio::null(), 1);
+    let output = run(&[&args[..], &["--wait", "2s"]].concat());
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(
+        said.ends_with("full. try another station, or later\n"),
+        "{said}"
+    );
 }
 
 #[test]

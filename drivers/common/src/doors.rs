@@ -11,10 +11,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::Write;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tidings::code::HandshakeRefusal;
+use tidings::wire::{Frame, Hello};
 use tidings::{ConfigError, Instant};
 
 /// After a report of a reason, further ones are counted for so long, and reported together.
@@ -189,6 +192,14 @@ impl Doors {
             shaking,
             lingers: now.saturating_add(LINGER),
         })
+    }
+
+    /// Tells whoever got no place that the station is full, where there is no TLS to be signed for first. `to` is a socket that was just accepted and
+    /// does not block: it has room for so few bytes, or is gone.
+    pub fn turn_away(mut to: impl Write) {
+        let mut refusal = Vec::new();
+        Frame::Hello(Hello::Refused(HandshakeRefusal::Full)).encode_framed(&mut refusal);
+        to.write_all(&refusal).ok();
     }
 
     /// Who is inside, and how many were turned away.

@@ -222,6 +222,9 @@ impl<M: Run> Driven<M> {
                 Ok((stream, from)) => {
                     let now = self.seats.now().mono;
                     let guest = doors.enter(from.ip(), self.tls.is_some(), now);
+                    if guest.is_err() && self.tls.is_none() {
+                        Doors::turn_away(&stream);
+                    }
                     // Otherwise dropped before anything is signed for it.
                     guest.is_ok_and(|guest| {
                         let session = self.tls.as_ref().map(Tls::answer).transpose();

@@ -219,7 +219,14 @@ async fn accept(seat: Listening, listener: TcpListener, tls: Option<Tls>, doors:
                             false
                         }
                         // Dropped before anything is signed for it.
-                        Err(_) => true,
+                        Err(_) => {
+                            if tls.is_none()
+                                && let Ok(stream) = stream.into_std()
+                            {
+                                Doors::turn_away(stream);
+                            }
+                            true
+                        }
                     }
                 }
                 Err(error) => {
