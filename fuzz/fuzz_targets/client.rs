@@ -39,6 +39,8 @@ fn limits(scene: Scene) -> ClientLimits {
     limits.publish_window = 4;
     limits.tickets = 8;
     limits.publishers = 4;
+    // What a peer asked for and was not handed out pauses its link: a lazy driver reads on later, and not before others.
+    limits.answers = if tight { 64 } else { 1024 };
     if tight && guarded {
         limits.held_bytes = 4 * MAX_FRAME as usize;
         limits.groups = 2;

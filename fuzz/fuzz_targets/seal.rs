@@ -249,8 +249,8 @@ fn object(place: &Place<'_>, sealed: Sealed<'_>) -> Vec<u8> {
         epoch: place.epoch,
         seq: place.seq,
         published_at: place.published_at,
-        ttl_ms: (place.seq % 2 == 0).then_some(1000),
-        one: place.seq % 3 == 0,
+        ttl_ms: place.seq.is_multiple_of(2).then_some(1000),
+        one: place.seq.is_multiple_of(3),
         body: Body::Sealed(sealed),
     };
     let mut object = Vec::new();

@@ -57,6 +57,12 @@ fn key(group: usize, period: u64) -> PeriodKey {
     PeriodKey::new(id_of(period), secret(group, period, false))
 }
 
+/// Of the other key that an answer may give.
+pub fn wrong_subkey(group: usize, period: u64, publisher: &NodeId) -> Subkey {
+    let key = PeriodKey::new(id_of(period), secret(group, period, true));
+    Subkey::derive(&key, publisher)
+}
+
 pub fn subkey(group: usize, period: u64, publisher: &NodeId) -> Subkey {
     Subkey::derive(&key(group, period), publisher)
 }

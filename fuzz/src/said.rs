@@ -101,7 +101,7 @@ impl Said {
             epoch,
             seq: self.seq,
             published_at: self.at.saturating_add(u64::from(self.forged)),
-            ttl_ms: (self.seq % 3 == 0).then_some(1000),
+            ttl_ms: self.seq.is_multiple_of(3).then_some(1000),
             one: self.one,
             body: Body::Payload(&plain),
         };
