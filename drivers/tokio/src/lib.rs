@@ -2,12 +2,13 @@
 //!
 //! Decides: when sockets, clocks and randomness are used. Leaves to others: every rule of tidings,
 //! which is the core's. Believes: the operating system's clocks (`tidings_common::Clock`). Bounded by: the
-//! core's limits; the driver adds no queue of its own.
+//! core's limits; the driver adds no queue of its own but that of questions (`tidings_common::Answerer`).
 //!
 //! A [`Node`] or a [`StationServer`] is one machine of the core behind one mutex that is held for
 //! one call at a time, a task per link and one for the timer; a node has a few threads beside, which
-//! check signatures ([`NodeBuilder::verify_threads`]). Subscriptions read straight from the core, so
-//! that its bound, its `Lagged` and their place in the stream hold.
+//! check signatures ([`NodeBuilder::verify_threads`]), and one while [`Answers`] are asked.
+//! Subscriptions read straight from the core, so that its bound, its `Lagged` and their place in the
+//! stream hold.
 //!
 //! ```
 #![doc = include_str!("../examples/hello.rs")]
