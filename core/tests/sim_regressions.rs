@@ -197,6 +197,11 @@ const FAILED: &[(u64, u64, &str)] = &[
         "a waking node took all of a link at once, and its stream was seen to end before the rest was",
     ),
     (
+        466700,
+        0x951d_0fbc_06e1_4545,
+        "a node slept for longer than lookups may take, and what waited was refused when it woke",
+    ),
+    (
         500731,
         0x2ef7_4de9_8fa5_589a,
         "a station was killed behind a slow link, and its node learnt of it long after the calm had begun",
