@@ -85,9 +85,13 @@ fn elsewhere<'a>(place: &Place<'a>) -> [Place<'a>; 7] {
         ..
     } = *place;
     let not = |id: &[u8; 32]| id.map(|byte| !byte);
+    // There is none before the first, and none after the last.
+    let another = epoch
+        .filter(|epoch| *epoch > 1)
+        .map_or(2, |epoch| epoch - 1);
     [
         Place {
-            epoch: Some(epoch.unwrap_or(0) + 1),
+            epoch: Some(another),
             ..*place
         },
         Place {
@@ -298,7 +302,8 @@ fn pulls(said: &Said<'_>) {
     let changed = change(&question);
     assert_ne!(read_question(&changed), Ok((which, prefix)));
 
-    let (from, until) = (said.place.published_at, WallMs::new(said.place.seq));
+    // Until when it opens is below the wire's limit as well.
+    let (from, until) = (said.place.published_at, WallMs::new(said.place.seq / 2));
     let period = || KeyPeriod::new(said.place.key_id, said.secret, from, until);
     let policy = SealPolicy::ALL[usize::from(said.other) % 3];
     let written = |answer: &KeyPeriods| {
