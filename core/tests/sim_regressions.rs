@@ -127,6 +127,11 @@ const FAILED: &[(u64, u64, &str)] = &[
         "a question was open when its reader unsubscribed",
     ),
     (
+        49900,
+        0xf9d1_0aae_4d5d_efb8,
+        "a wall was stepped back before it was told that lives had ended while facts waited for a lookup",
+    ),
+    (
         49911,
         0x8bc8_2b9c_ad77_41ee,
         "the newest fact waited for an answer when its node was killed",

@@ -108,7 +108,10 @@ impl World {
                     DropReason::DedupFull => plan.dedup_entries < 1024,
                     DropReason::LanesFull => plan.lanes < 64,
                     DropReason::Unanswered => plan.asks.is_some() || this.looked_up.is_some(),
-                    DropReason::HoldExpired => this.looked_up.is_some() && self.went_stale(sub, at),
+                    DropReason::HoldExpired => {
+                        this.looked_up.is_some()
+                            && (self.walls_differ() || self.went_stale(sub, at))
+                    }
                     DropReason::HoldFull
                     | DropReason::LookupsFull
                     | DropReason::UndecidedSource
