@@ -222,6 +222,11 @@ const FAILED: &[(u64, u64, &str)] = &[
         "a lane waited for a key while four epochs took turns, and had no place to say so for the last",
     ),
     (
+        880387,
+        0xfe01_2366_3b41_ccd8,
+        "a station was given up while a slow reader did not read, and its window was taken to end when that was read",
+    ),
+    (
         1033974,
         0x5e10_d133_254c_caea,
         "a node slept for less than ten seconds, and a loss of before was read when it woke",

@@ -212,8 +212,14 @@ impl World {
         let earlier = self.subs[sub].after.map(|_| self.subs[sub].born);
         let gone = self.holds_of(sub).filter_map(|hold| hold.left);
         let mut gone = gone.chain(earlier);
-        let given_up = gone.any(|left| left.saturating_add(PATIENCE) <= at);
-        let is_end = ends.next().is_some() || (given_up && self.means(sub, at, to, Some(at), at));
+        // A reader that was slow reads later of it.
+        let late = self.subs[sub].was_stalled;
+        let given_up = gone.any(|left| {
+            let end = left.saturating_add(PATIENCE);
+            let first = if late { end } else { at };
+            end <= at && self.means(sub, at, to, Some(first), at)
+        });
+        let is_end = ends.next().is_some() || given_up;
         if !is_end {
             return Some("it ends at another time");
         }
