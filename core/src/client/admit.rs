@@ -121,11 +121,11 @@ impl Client {
         self.warn_when_nearly_full();
         self.arm_sweep(now);
         if self.is_clear_where_sealed(delivery) {
-            for (lookup, waiting) in &waiting.lookups {
+            for (lookup, _) in &waiting.lookups {
                 self.verdicts.machine.leave(*lookup);
-                self.refuse_clear(now, delivery, topic, waiting);
             }
-            return self.refuse_clear(now, delivery, topic, readers);
+            let others = waiting.lookups.iter().flat_map(|(_, others)| others);
+            return self.refuse_clear(now, delivery, topic, readers.iter().chain(others));
         }
         let offer = Offer {
             epoch,

@@ -197,7 +197,7 @@ impl Client {
         let mut near = None;
         let clear = settled == Ok(Settled::Admit) && self.is_clear_where_sealed(&delivery);
         if clear {
-            self.refuse_clear(now, &delivery, topic, readers);
+            self.refuse_clear(now, &delivery, topic, readers.iter());
         }
         for reader in readers {
             self.account_stream(*reader, bytes, 0);

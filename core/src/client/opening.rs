@@ -36,14 +36,17 @@ pub struct RefusedInClear {
 }
 
 impl RefusedInClear {
-    /// Whether a fact is the next of this run, which it is in then.
+    /// Whether a fact's number is in this run, or the next, which it is in then.
     fn takes(&mut self, delivery: &Delivery) -> bool {
-        let next = self.last + 1 == delivery.seq()
+        let seq = delivery.seq();
+        let takes = (self.first..=self.last + 1).contains(&seq)
             && self.epoch == delivery.epoch()
             && self.publisher == delivery.publisher()
             && self.topic == delivery.topic();
-        self.last += u64::from(next);
-        next
+        if takes {
+            self.last = self.last.max(seq);
+        }
+        takes
     }
 }
 
@@ -102,15 +105,14 @@ impl Client {
     }
 
     /// Refuses it to all its readers: nothing waits for its place.
-    pub(super) fn refuse_clear(
+    pub(super) fn refuse_clear<'a>(
         &mut self,
         now: Now,
         delivery: &Delivery,
         topic: TopicId,
-        readers: &[SubscriptionId],
+        readers: impl Iterator<Item = &'a SubscriptionId>,
     ) {
         self.faults.add(ObjectFault::ClearRefused);
-        self.counts.clear_refused += readers.len() as u64;
         self.groups.remember_clear(delivery);
         self.report(
             DiagnosticCode::ClearRefused,
@@ -118,6 +120,7 @@ impl Client {
             ObjectFault::ClearRefused.text(),
         );
         for subscription in readers {
+            self.counts.clear_refused += 1;
             self.pass_over(now, delivery, topic, *subscription);
         }
     }

@@ -57,6 +57,30 @@ fn runs_of_refused_facts_are_told_by_their_numbers_and_the_oldest_of_too_many_is
 }
 
 #[test]
+fn a_clear_fact_is_one_refusal_whoever_was_looked_up_for_it_and_its_number_is_told_once() {
+    let mut member = Member::new(SealPolicy::Required);
+    for sources in [Sources::Members, Sources::Org("acme".into())] {
+        let looked_up = Subscribe::new(realm(), "weather/**", sources);
+        let made = member.node.client.subscribe(at(0), looked_up);
+        made.expect("accepted");
+    }
+    member.node.seq(at(1), 0, 1);
+    member.node.seq(at(1), 0, 2);
+    let another = Fact {
+        published_at: at(2).wall,
+        ..Fact::numbered(1)
+    };
+    member.node.fact(at(2), 0, another);
+    let status = member.node.client.status();
+    assert_eq!(member.node.faults(ObjectFault::ClearRefused), 3);
+    assert_eq!(counter(&status.counters, "clear_refused"), 9);
+    let runs = status.refused_in_clear.iter();
+    let runs: Vec<(u64, u64)> = runs.map(|run| (run.first, run.last)).collect();
+    assert_eq!(runs, [(1, 2)]);
+    assert_eq!(status.sources.held, 0);
+}
+
+#[test]
 fn the_longest_prefix_that_was_joined_decides() {
     let mut member = Member::new(SealPolicy::Required);
     let inner = Group::new(realm(), "weather/acme/app/days");
