@@ -194,6 +194,7 @@ impl Client {
         topic: TopicId,
         readers: &[SubscriptionId],
     ) {
+        self.end_due_lookups(now);
         let mut found = core::mem::take(&mut self.verdicts.found);
         found.clear();
         let mut all_admit = true;
@@ -347,11 +348,20 @@ impl Client {
 
     /// A lookup was not answered in time.
     pub(super) fn lookup_timeout(&mut self, now: Now) {
-        self.verdicts.armed = None;
+        let armed = self.verdicts.armed.take();
+        self.disarm(armed, Timer::Lookup);
         if let Some((id, settled)) = self.verdicts.machine.handle_timeout(now) {
             self.settle_holds(now, id, settled);
         }
         self.arm_lookups();
+    }
+
+    /// What is due is given up first, where the timer is late: nobody joins a lookup that is over.
+    pub(super) fn end_due_lookups(&mut self, now: Now) {
+        let due = |verdicts: &Verdicts| verdicts.machine.poll_timeout();
+        while due(&self.verdicts).is_some_and(|at| at <= now.mono) {
+            self.lookup_timeout(now);
+        }
     }
 
     fn arm_lookups(&mut self) {

@@ -36,6 +36,7 @@ impl Client {
         claimed: &Claimed<'_>,
         readers: &mut Vec<SubscriptionId>,
     ) -> Result<bool, ObjectFault> {
+        self.end_due_lookups(now);
         let all = readers.iter().all(|reader| {
             let stopped = self.stopped(now, claimed, *reader);
             stopped.is_some()
