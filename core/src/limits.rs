@@ -173,6 +173,8 @@ impl ClientLimits {
             (self.subscriptions, 512),
             (self.subscriptions.saturating_mul(self.links), 32),
             (self.groups, group),
+            // What was refused in the clear.
+            (64, 128 + TOPIC),
             // Each lane may wait for a key.
             (self.lanes, 64),
         ])

@@ -64,6 +64,11 @@ pub fn check_topic(topic: &str) -> Result<(), TopicFault> {
     Ok(())
 }
 
+/// Whether `text` can be one segment of a topic, as the name of an organisation is.
+pub fn is_topic_segment(text: &str) -> bool {
+    check_topic(text).is_ok() && !text.contains('/')
+}
+
 /// Whether `filter` is a filter.
 ///
 /// # Errors

@@ -148,11 +148,7 @@ impl<S: AsRef<[Slot<u64>]> + AsMut<[Slot<u64>]>> Play<S> {
         });
         let windows = &mut self.windows;
         let mono = self.mono;
-        let stopped = match judged {
-            Judgement::Drop(reason) => Some(Ok(reason)),
-            Judgement::Refuse(reason) => Some(Err(reason)),
-            _ => None,
-        };
+        let stopped = matches!(judged, Judgement::Drop(_) | Judgement::Refuse(_)).then_some(judged);
         assert_eq!(stops, stopped, "what would be refused or dropped is");
         let wanted = self.model.judge(mono, self.wall, key, |known| {
             windows.take(mono, &limits, 3, known, link)

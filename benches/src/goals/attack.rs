@@ -152,7 +152,7 @@ impl Group for Attack {
             ),
             Line::ratio(
                 19,
-                "fact of an unknown publisher, no lookup due, beside a verification",
+                "fact of an unknown publisher, no lookup left, beside a verification",
                 [spent, verify],
                 0.1,
             ),

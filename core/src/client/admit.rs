@@ -29,16 +29,9 @@ impl Client {
     /// A verified, matching, unseen publication that somebody wants.
     pub(super) fn take(&mut self, now: Now, arrived: &Arrived, readers: &[SubscriptionId]) {
         let delivery = &arrived.delivery;
-        let (one, unrefused);
-        let mut readers = readers;
-        if delivery.anycast() && self.verdicts.are_asked() {
-            unrefused = self.unrefused(now, delivery.publisher(), readers);
-            if !unrefused.is_empty() {
-                readers = &unrefused;
-            }
-        }
+        let one;
         let readers = if delivery.anycast() {
-            one = self.one_reader(arrived.from.wire, readers);
+            one = self.one_unrefused(now, delivery.publisher(), arrived.from.wire, readers);
             one.as_slice()
         } else {
             readers

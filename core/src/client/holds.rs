@@ -198,6 +198,8 @@ impl Client {
         let clear = settled == Ok(Settled::Admit) && self.is_clear_where_sealed(&delivery);
         if clear {
             self.refuse_clear(now, &delivery, topic, readers.iter());
+            // That is what it is counted as, and a copy of it would be refused the same.
+            taken = true;
         }
         for reader in readers {
             self.account_stream(*reader, bytes, 0);

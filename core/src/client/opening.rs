@@ -13,7 +13,7 @@ use crate::code::{DiagnosticCode, ObjectFault, SealPolicy, UnopenedReason};
 use crate::delivery::Delivery;
 use crate::keyring::Lookup;
 use crate::time::Now;
-use crate::{NodeId, SubscriptionId};
+use crate::{NodeId, RealmId, SubscriptionId};
 
 /// Runs that a status has; for another the oldest is forgotten.
 const REMEMBERED: usize = 64;
@@ -23,6 +23,8 @@ const REMEMBERED: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RefusedInClear {
+    /// In which realm.
+    pub realm: RealmId,
     /// Who signed them.
     pub publisher: NodeId,
     /// On which topic.
@@ -41,6 +43,7 @@ impl RefusedInClear {
         let seq = delivery.seq();
         let takes = (self.first..=self.last + 1).contains(&seq)
             && self.epoch == delivery.epoch()
+            && self.realm == delivery.realm()
             && self.publisher == delivery.publisher()
             && self.topic == delivery.topic();
         if takes {
@@ -70,6 +73,7 @@ impl Groups {
             clear.pop_front();
         }
         clear.push_back(RefusedInClear {
+            realm: delivery.realm(),
             publisher: delivery.publisher(),
             topic: delivery.topic().into(),
             epoch: delivery.epoch(),

@@ -1,7 +1,8 @@
 //! Whether a verified publisher may speak in each subscription that wants its fact.
 //!
 //! Decides: for which subscriptions a fact goes on, waits, is refused or dropped; what is asked of the driver. Leaves to others: verdicts and
-//! windows (the machine), facts that wait (holds), lists of nodes (receive). Believes: both clocks, as the machine does. Bounded by:
+//! windows (the machine), facts that wait (holds), lists of nodes (receive),
+//! whoever would not be heard anyway (strangers). Believes: both clocks, as the machine does. Bounded by:
 //! `ClientLimits::sources`.
 //!
 //! A verdict is found by realm, source and publisher, and judged once for each fact and source, when it arrives. An anycast is judged for the
@@ -16,7 +17,7 @@ use sha2::{Digest, Sha256};
 use super::holds::{Holds, Waiting};
 use super::receive::Arrived;
 use super::timers::Timer;
-use super::{Client, Sources, TopicId};
+use super::{Client, Sources, TopicId, WireId};
 use crate::action::{Action, Question, Source, SourceQuestion};
 use crate::code::{DropReason, ObjectFault, SourceRefusal};
 use crate::delivery::Delivery;
@@ -356,7 +357,7 @@ impl Client {
         self.arm_lookups();
     }
 
-    /// What is due is given up first, where the timer is late: nobody joins a lookup that is over.
+    /// What is due is given up first, where the timer is late: nobody joins a lookup that is over. At most `max_publishers` of them, after a sleep.
     pub(super) fn end_due_lookups(&mut self, now: Now) {
         let due = |verdicts: &Verdicts| verdicts.machine.poll_timeout();
         while due(&self.verdicts).is_some_and(|at| at <= now.mono) {
@@ -371,6 +372,23 @@ impl Client {
             self.disarm(armed, Timer::Lookup);
             self.timers.extend(at.map(|at| (at, Timer::Lookup)));
         }
+    }
+
+    /// The one reader of an anycast: none that is known to refuse its publisher, if another is there.
+    pub(super) fn one_unrefused(
+        &mut self,
+        now: Now,
+        publisher: NodeId,
+        wire: WireId,
+        readers: &[SubscriptionId],
+    ) -> Option<SubscriptionId> {
+        if self.verdicts.are_asked() {
+            let unrefused = self.unrefused(now, publisher, readers);
+            if !unrefused.is_empty() {
+                return self.one_reader(wire, &unrefused);
+            }
+        }
+        self.one_reader(wire, readers)
     }
 
     /// The readers whose source is not known to refuse a publisher.
@@ -459,9 +477,4 @@ impl core::fmt::Display for Sources {
             Self::Org(name) => write!(f, "org {name}"),
         }
     }
-}
-
-/// The name an organisation has in a topic: one segment.
-pub(super) fn is_org(name: &str) -> bool {
-    crate::topic::check_topic(name).is_ok() && !name.contains('/')
 }

@@ -110,10 +110,11 @@ pub struct ClientStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SourceStatus {
-    /// Facts that a source did not admit, by reason, once for each subscription. Who is known to be refused is not remembered fact by fact: each
-    /// copy that comes then counts again.
+    /// Facts that a source did not admit, by reason, once for each subscription. Who is known to be refused is not remembered fact by fact, and its
+    /// signature is not looked at: each copy that comes then counts again, and so does what others send in its name.
     pub refused: Vec<(SourceRefusal, u64)>,
-    /// Facts that were dropped without a verdict, by reason, once for each subscription.
+    /// Facts that were dropped without a verdict, by reason, once for each subscription. Where no lookup was left or nothing more may wait, their
+    /// signature was not looked at.
     pub dropped: Vec<(DropReason, u64)>,
     /// Facts that wait for a lookup now.
     pub held: usize,

@@ -15,6 +15,7 @@ use super::sources::{Found, SourceKey, Verdicts};
 use super::{Client, TopicId};
 use crate::SubscriptionId;
 use crate::code::{DropReason, ObjectFault};
+use crate::inbound::sources::Judgement;
 use crate::time::Now;
 use crate::wire::Publication;
 
@@ -46,11 +47,7 @@ impl Client {
         }
         let publisher = claimed.publication.publisher;
         if claimed.publication.one {
-            let unrefused = self.unrefused(now, publisher, readers);
-            if !unrefused.is_empty() {
-                *readers = unrefused;
-            }
-            let one = self.one_reader(claimed.from.wire, readers);
+            let one = self.one_unrefused(now, publisher, claimed.from.wire, readers);
             readers.retain(|reader| Some(*reader) == one);
         }
         let mut refused = 0;
@@ -114,9 +111,10 @@ impl Client {
         let stops = machine.stops(now, &key, |known| {
             realm.is_some_and(|realm| realm.window.has(now.mono, &limits, known, link))
         });
-        Some(match stops? {
-            Ok(dropped) => Found::Drop(dropped.reason()),
-            Err(reason) => Found::Refuse(reason),
-        })
+        match stops? {
+            Judgement::Drop(dropped) => Some(Found::Drop(dropped.reason())),
+            Judgement::Refuse(reason) => Some(Found::Refuse(reason)),
+            _ => None,
+        }
     }
 }

@@ -10,7 +10,6 @@ use core::time::Duration;
 
 use super::commit::STATIONS;
 use super::redial::Redial;
-use super::sources::is_org;
 use super::streams::Subscription;
 use super::timers::Timer;
 use super::{Client, Sources, Subscribe, WireId};
@@ -134,7 +133,7 @@ impl Client {
         if matches!(&request.sources, Sources::Nodes(nodes) if nodes.is_empty()) {
             return Err(refusal::Refusal::NoSources);
         }
-        if matches!(&request.sources, Sources::Org(name) if !is_org(name)) {
+        if matches!(&request.sources, Sources::Org(name) if !topic::is_topic_segment(name)) {
             return Err(refusal::Refusal::BadOrg);
         }
         if self.subscriptions.len() >= self.config.limits.subscriptions {

@@ -1,7 +1,7 @@
 //! The node's deadlines, in one ordered index.
 //!
 //! Decides: nothing of its own; calls what is due. Leaves to others: what is done then. Believes: mono. Bounded by: one entry per link,
-//! lane, ticket, question, stream, group and station; 256 of them per call.
+//! lane, ticket, question, stream, group and station; 256 of them per call; lookups that are due when a fact comes end with it.
 
 use core::time::Duration;
 

@@ -8,11 +8,13 @@
 //! remembered as such for one more `cache_ttl_ms`, which is what the kept half of a [`Window`] is for; where all slots are taken, the oldest
 //! of those whose verdict is over makes room, and nobody else does.
 
+mod entry;
 mod limits;
 mod said;
 mod slots;
 mod window;
 
+use self::entry::{Asking, End, Entry, Verdict};
 pub use self::limits::{SourceLimits, SourceLimitsFault};
 pub use self::said::{Judgement, Lookup, LookupId, Settled, SourceAnswer, SourceDrop};
 pub use self::slots::Slot;
@@ -27,80 +29,6 @@ use crate::time::{Instant, Now, WallMs};
 /// Verdicts looked at, the oldest first, for one that is over and can make room.
 const MAKE_ROOM: usize = 64;
 
-/// When a verdict is over: by whichever clock says so first.
-#[derive(Clone, Copy, Debug)]
-struct End {
-    mono: Instant,
-    wall: WallMs,
-}
-
-impl End {
-    /// After so long, and no later than `until` if there is such a time.
-    fn after(now: Now, millis: u64, until: WallMs) -> Self {
-        let left = until.as_millis().saturating_sub(now.wall.as_millis());
-        Self {
-            mono: now.mono.saturating_add_millis(millis.min(left)),
-            wall: now.wall.saturating_add(millis).min(until),
-        }
-    }
-
-    #[inline]
-    fn is_over(&self, now: Now) -> bool {
-        self.is_within(now, 0)
-    }
-
-    /// At most so many milliseconds are left.
-    #[inline]
-    fn is_within(&self, now: Now, millis: u64) -> bool {
-        now.mono.saturating_add_millis(millis) >= self.mono
-            || now.wall.saturating_add(millis) >= self.wall
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Verdict {
-    Admitted(End),
-    /// It was admitted, and is remembered as such until then.
-    Before(Instant),
-    None,
-    Refused(End, SourceRefusal),
-}
-
-/// A lookup under way.
-#[derive(Clone, Copy, Debug)]
-struct Asking {
-    turn: u32,
-    deadline: Instant,
-    /// Facts that wait for it.
-    held: u32,
-}
-
-/// What is known of one publisher. Whoever is or was admitted is in the list of verdicts, whoever is refused in that of refusals, whoever is looked
-/// up in that of lookups; nobody is in none of them.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    verdict: Verdict,
-    asking: Option<Asking>,
-    /// Its verdict is not refreshed before.
-    rests_until: Instant,
-}
-
-impl Entry {
-    const NEW: Self = Self {
-        verdict: Verdict::None,
-        asking: None,
-        rests_until: Instant::ORIGIN,
-    };
-
-    /// A verdict that was seen to be over stays over, and is remembered for so long.
-    fn fade(&mut self, remembered: u64) {
-        if let Verdict::Admitted(end) = self.verdict {
-            let until = end.mono.saturating_add_millis(remembered);
-            self.verdict = Verdict::Before(until);
-        }
-    }
-}
-
 /// The place of a lookup that may begin.
 struct Place {
     /// Its publisher was admitted before, lately enough to count.
@@ -113,8 +41,8 @@ struct Place {
 
 /// Verdicts by key, in a storage of slots. See the module's text.
 ///
-/// Getters: [`admitted`](Self::admitted), [`lookups`](Self::lookups), [`held`](Self::held), [`verdict`](Self::verdict), [`stops`](Self::stops), `poll_timeout`. Inputs:
-/// [`judge`](Self::judge), [`answer`](Self::answer), [`leave`](Self::leave), [`sweep`](Self::sweep), `handle_timeout`, which settles one lookup per
+/// Getters: [`admitted`](Self::admitted), [`lookups`](Self::lookups), [`held`](Self::held), [`verdict`](Self::verdict), `poll_timeout`. Inputs:
+/// [`judge`](Self::judge), [`stops`](Self::stops), [`answer`](Self::answer), [`leave`](Self::leave), [`sweep`](Self::sweep), `handle_timeout`, which settles one lookup per
 /// call and is called until it has none.
 ///
 /// ```
@@ -207,7 +135,8 @@ impl<K: TableKey + Copy, S: AsRef<[Slot<K>]> + AsMut<[Slot<K>]>> Sources<K, S> {
 
     /// A fact of this publisher came. `budget` answers whether a lookup may begin for one who was admitted before, or for a stranger; it is asked
     /// once at most, and only where nothing else stands in the way. A fact that waits counts until its lookup is settled, or it
-    /// [leaves](Self::leave).
+    /// [leaves](Self::leave). Where `poll_timeout` has come, call `handle_timeout` first: what joins a lookup that is due waits for one that no
+    /// answer settles any more.
     #[inline]
     pub fn judge(&mut self, now: Now, key: &K, budget: impl FnOnce(bool) -> bool) -> Judgement {
         let Some((at, entry)) = self.slots.find(key) else {
@@ -237,20 +166,22 @@ impl<K: TableKey + Copy, S: AsRef<[Slot<K>]> + AsMut<[Slot<K>]>> Sources<K, S> {
     }
 
     /// Whether a fact of this publisher would be refused or dropped now: what costs more than that need not be done for it. `budget` answers, as
-    /// in [`judge`](Self::judge), whether a lookup could begin; none does.
+    /// in [`judge`](Self::judge), whether a lookup could begin; none does, and nothing else changes but that an end that has come is noted.
     pub fn stops(
         &mut self,
         now: Now,
         key: &K,
         budget: impl FnOnce(bool) -> bool,
-    ) -> Option<Result<SourceDrop, SourceRefusal>> {
+    ) -> Option<Judgement> {
         let at = self.slots.find(key).map(|(at, _)| at);
         let entry = at.and_then(|at| self.slots.get_mut(at));
         let mut new = Entry::NEW;
         let entry = entry.unwrap_or(&mut new);
         match entry.verdict {
             Verdict::Admitted(end) if !end.is_over(now) => return None,
-            Verdict::Refused(end, reason) if !end.is_over(now) => return Some(Err(reason)),
+            Verdict::Refused(end, reason) if !end.is_over(now) => {
+                return Some(Judgement::Refuse(reason));
+            }
             _ => entry.fade(self.limits.cache_ttl_ms),
         }
         let Entry {
@@ -265,7 +196,7 @@ impl<K: TableKey + Copy, S: AsRef<[Slot<K>]> + AsMut<[Slot<K>]>> Sources<K, S> {
                 Ok(_) => SourceDrop::WindowSpent,
             },
         };
-        Some(Ok(dropped))
+        Some(Judgement::Drop(dropped))
     }
 
     /// Its verdict is about to end: the fact does not wait for the next.

@@ -1,10 +1,12 @@
 //! What a group requires, what an answer may be, and what all of it may cost.
 
 use tidings::code::{DiagnosticCode, ObjectFault, SealPolicy, UnopenedReason};
+use tidings::inbound::sources::SourceAnswer;
 use tidings::keyring::{KeyPeriod, Which};
 use tidings::sim::START;
 use tidings::{
-    Answer, ClientConfig, ClientLimits, Group, KeyPeriods, Misuse, Sources, Subscribe, WallMs,
+    Action, Answer, ClientConfig, ClientLimits, Group, KeyPeriods, Misuse, Question, Sources,
+    Subscribe, WallMs,
 };
 
 use super::common::{Fact, at, counter, items, open, realm, signer};
@@ -78,6 +80,29 @@ fn a_clear_fact_is_one_refusal_whoever_was_looked_up_for_it_and_its_number_is_to
     let runs: Vec<(u64, u64)> = runs.map(|run| (run.first, run.last)).collect();
     assert_eq!(runs, [(1, 2)]);
     assert_eq!(status.sources.held, 0);
+}
+
+#[test]
+fn a_clear_fact_that_waited_for_its_publisher_is_refused_as_that_and_as_nothing_else() {
+    let mut member = Member::joining(|_| Subscribe::new(realm(), "weather/**", Sources::Members));
+    member.asks();
+    member.node.seq(at(1), 0, 1);
+    let mut lookup = None;
+    while let Some(action) = member.node.client.poll_action() {
+        if let Action::Ask { ask, question, .. } = action {
+            assert!(matches!(question, Question::Source(_)), "{question:?}");
+            lookup = Some(ask);
+        }
+    }
+    let required = keys(SealPolicy::Required, &[0]);
+    assert_eq!(member.answer(at(2), Which::Current, required), Ok(()));
+    let until = at(60_000).wall;
+    let admitted = Answer::Source(SourceAnswer::Admit { until });
+    let lookup = lookup.expect("its publisher is looked up");
+    assert_eq!(member.node.client.answer(at(3), lookup, admitted), Ok(()));
+    assert_eq!(member.node.faults(ObjectFault::ClearRefused), 1);
+    assert_eq!(member.node.faults(ObjectFault::SourceRefused), 0);
+    assert_eq!(member.words(), [""; 0]);
 }
 
 #[test]

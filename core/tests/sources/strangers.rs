@@ -58,6 +58,11 @@ fn its_signature_is_not_asked_about_either() {
     }
     node.object(at(1), 0, &Fact::numbered(1).sign(&signer(200)));
     assert!(signatures(&mut node.client).is_empty());
+    let dropped = node.client.status().sources.dropped;
+    assert!(
+        dropped.contains(&(DropReason::LookupsFull, 1)),
+        "{dropped:?}"
+    );
 }
 
 #[test]

@@ -354,7 +354,7 @@ fn parse_source(text: &str) -> Result<Source, String> {
             .parse()
             .map(Source::Node)
             .map_err(|_| "a node id is 64 hex digits".to_owned()),
-        (_, Some(("org", name))) if topic::check_topic(name).is_ok() && !name.contains('/') => {
+        (_, Some(("org", name))) if topic::is_topic_segment(name) => {
             Ok(Source::Org(name.to_owned()))
         }
         (_, Some(("org", _))) => {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 /// Ranges told apart.
-const MOST: usize = 4096;
+const MOST: usize = 512;
 
 /// A set of numbers.
 #[derive(Debug, Default)]

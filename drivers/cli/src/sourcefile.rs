@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use tidings::{NodeId, RealmId, Sources};
+use tidings::{NodeId, RealmId, Sources, topic};
 use tidings_tokio::Table;
 
 use crate::config::reading::{self, Place, Section};
@@ -105,7 +105,10 @@ fn read(mut section: Section<'_>, place: &mut Place<'_>) -> Option<Realm> {
     let orgs = section.sections("org", place);
     section.end(place);
     let orgs = orgs.into_iter().filter_map(|mut org| {
-        let name = org.must("name", place, |name| Ok(name.to_owned()));
+        let name = org.must("name", place, |name| match topic::is_topic_segment(name) {
+            true => Ok(name.to_owned()),
+            false => Err("an organisation's name is one segment, such as acme".to_owned()),
+        });
         let nodes = org.list("nodes", place, node_id);
         org.end(place);
         Some((name?, nodes))

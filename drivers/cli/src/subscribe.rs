@@ -91,7 +91,7 @@ pub(crate) async fn run(args: SubArgs) -> Result<Exit, Failure> {
         kept,
         kept_at: Instant::now(),
         last: None,
-        looked_up,
+        refusal_told: !looked_up,
         seals: group.map(|_| node.clone()),
         clear_told: false,
         looked_at: Instant::now(),
@@ -163,8 +163,8 @@ struct Reader {
     kept_at: Instant,
     /// The last fact, where positions are kept.
     last: Option<Delivery>,
-    /// Publishers are looked up, and no fact was refused for that yet.
-    looked_up: bool,
+    /// A fact was refused because of its publisher, which is said once, where publishers are looked up.
+    refusal_told: bool,
     /// Something in the clear was refused, which is said once.
     clear_told: bool,
     /// The node, where it may refuse what is in the clear.
@@ -202,7 +202,7 @@ impl Reader {
                 Some(item) => item,
                 None => {
                     out.flush().await?;
-                    self.say_carriers(subscription);
+                    self.say_status(subscription);
                     tokio::select! {
                         item = subscription.next() => item,
                         () = out.closed() => return Err(Closed),
@@ -220,7 +220,7 @@ impl Reader {
                     }
                 }
                 Some(Item::Notice(notice)) => {
-                    self.say_carriers(subscription);
+                    self.say_status(subscription);
                     self.refused |= matches!(*notice, Notice::SubscriptionRefused { .. });
                     self.audit.notice(&notice);
                     self.show.notice(out.buffer(), &notice);
@@ -268,11 +268,11 @@ impl Reader {
         Some(Box::new(keep))
     }
 
-    fn say_carriers(&mut self, subscription: &Subscription) {
+    fn say_status(&mut self, subscription: &Subscription) {
         let status = subscription.status();
         let carriers = status.as_ref().map_or(0, |status| status.carriers);
-        if self.looked_up && status.is_some_and(|status| status.source_refused > 0) {
-            self.looked_up = false;
+        if !self.refusal_told && status.is_some_and(|status| status.source_refused > 0) {
+            self.refusal_told = true;
             say(
                 "refused: a fact whose publisher is none of them. list its node id to hear it; further ones are counted",
             );

@@ -1,6 +1,6 @@
 //! Who answers what a node cannot know itself.
 //!
-//! Decides: that every question gets an answer, at the latest when its [`Reply`] is dropped, and that nobody waits for whoever answers. Leaves to
+//! Decides: that whatever is handed to whoever answers is answered, at the latest when its [`Reply`] is dropped, and that nobody waits for that. Leaves to
 //! others: the answers ([`Answers`]), and in which call they reach the core (the drivers). Believes: no clock; what is answered too late is
 //! nobody's. Bounded by: one thread per node while there are questions, and 1,024 of them.
 
@@ -99,10 +99,10 @@ impl<T> fmt::Debug for Reply<T> {
 /// Whoever takes long holds up the questions asked before it, and nothing else of its node: where more is asked than can be answered, what was asked
 /// first is over soon, and answering it first would be too late for every one.
 #[derive(Clone)]
-pub struct Answerer(Arc<Desk>);
+pub struct Answerer(Arc<Queue>);
 
 /// Questions, and who answers them.
-struct Desk {
+struct Queue {
     answers: Mutex<Box<dyn Answers>>,
     asked: Mutex<Asked>,
 }
@@ -120,7 +120,7 @@ struct Asked {
 impl Answerer {
     /// Makes it.
     pub fn new(answers: impl Answers + 'static) -> Self {
-        Self(Arc::new(Desk {
+        Self(Arc::new(Queue {
             answers: Mutex::new(Box::new(answers)),
             asked: Mutex::default(),
         }))
@@ -164,25 +164,25 @@ impl Answerer {
         }
         asked.waiting.push_back(job);
         if !asked.busy {
-            let desk = Arc::downgrade(&self.0);
+            let queue = Arc::downgrade(&self.0);
             let thread = std::thread::Builder::new().name(NAME.to_owned());
             // The system may have none to give: the next question asks for one again.
-            asked.busy = thread.spawn(move || work(&desk)).is_ok();
+            asked.busy = thread.spawn(move || work(&queue)).is_ok();
         }
     }
 }
 
 /// Asks what waits, until nothing does or nobody is left who wants to know.
-fn work(desk: &Weak<Desk>) {
-    while let Some(desk) = desk.upgrade() {
+fn work(queue: &Weak<Queue>) {
+    while let Some(queue) = queue.upgrade() {
         let job = {
-            let mut asked = lock(&desk.asked);
+            let mut asked = lock(&queue.asked);
             let job = asked.waiting.pop_back();
             asked.busy = job.is_some();
             job
         };
         let Some(job) = job else { return };
-        let mut answers = lock(&desk.answers);
+        let mut answers = lock(&queue.answers);
         // Its reply was dropped on the way, which is an answer.
         catch_unwind(AssertUnwindSafe(|| job(&mut **answers))).ok();
     }

@@ -86,11 +86,8 @@ where
                 let judged = sources.judge(now, &key, |known| {
                     window.take(now.mono, &limits, known, link)
                 });
-                let stopped = match judged {
-                    Judgement::Drop(reason) => Some(Ok(reason)),
-                    Judgement::Refuse(reason) => Some(Err(reason)),
-                    _ => None,
-                };
+                let stopped =
+                    matches!(judged, Judgement::Drop(_) | Judgement::Refuse(_)).then_some(judged);
                 assert_eq!(stops, stopped, "{step} {op:?}");
                 let want = model.judge(mono, wall, key, |known| {
                     windows.take(mono, &limits, 3, known, link)
