@@ -115,6 +115,11 @@ fn a_commit_of_more_than_was_read_is_missed_by_the_ledger() {
 }
 
 #[test]
+fn a_commit_past_a_drop_that_nobody_was_told_of_is_missed_by_the_ledger() {
+    caught(Sabotage::CommitUntold, &["ledger"]);
+}
+
+#[test]
 fn an_epoch_from_before_the_last_run_is_seen() {
     caught(Sabotage::ForgetEpoch, &["epochs"]);
 }

@@ -5,6 +5,7 @@
 //!
 //! It is drawn from a stream of its own: the plans of all other seeds, and the acts of these, stay what they are.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use super::draw::rng;
@@ -195,14 +196,19 @@ impl World {
         stations.all(|station| self.net.way(state.client, *station).parted)
     }
 
-    /// Whether a fact was not live by the wall of some node when that had it and knew that it is genuine.
-    pub(super) fn is_anything_stale(&self) -> bool {
-        let mut holds = self.truth.holds.iter();
-        holds.any(|hold| {
-            let host = self.truth.lives[self.truth.wires[hold.wire].life].host;
+    /// The facts that were not live by the wall of a node when that had them and knew that they are genuine: in which of its runs, and which.
+    pub(super) fn all_stale(&self) -> BTreeSet<(usize, u32)> {
+        let holds = self.truth.holds.iter();
+        let stale = holds.flat_map(|hold| {
+            let life = self.truth.wires[hold.wire].life;
+            let host = self.truth.lives[life].host;
             let verified = self.net.hosts[host].answers_after;
-            let mut arrived = hold.arrived.iter();
-            arrived.any(|(number, at)| !self.is_live_at(host, *number, at.saturating_add(verified)))
-        })
+            let arrived = hold.arrived.iter();
+            let late = arrived.filter(move |(number, at)| {
+                !self.is_live_at(host, *number, at.saturating_add(verified))
+            });
+            late.map(move |(number, _)| (life, *number))
+        });
+        stale.collect()
     }
 }

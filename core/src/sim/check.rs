@@ -4,6 +4,7 @@
 
 mod cause;
 mod commits;
+mod drops;
 mod idle;
 mod ledger;
 mod nobody;
@@ -113,7 +114,7 @@ impl World {
             // It was stopped: nothing else can be said of it.
             return broken;
         }
-        self.stale = self.is_anything_stale();
+        self.stale = self.all_stale();
         self.settle_wires();
         self.settle_arrivals();
         let index = Index::new(self);

@@ -3,9 +3,12 @@
 //! Decides: when something is kept. Leaves to others: whether the next run holds to it (the checks). Believes: the true time. Bounded by: one
 //! commit per slot, one handle per burst and node.
 
+use alloc::vec::Vec;
+
 use super::net::Kind;
 use super::plan::Fault;
-use super::world::{Earlier, World};
+use super::world::{Earlier, Told, World};
+use crate::notice::Notice;
 use crate::refusal::{Refusal, Refused};
 use crate::{Now, Publish, PublisherId, Subscribe, Ticket};
 
@@ -25,27 +28,38 @@ impl World {
             return;
         };
         self.read_now(sub);
+        let place = self.subs[sub].told.len();
+        let mut kept = self.commit_now(sub);
+        if kept.is_none() && self.net.saboteur.commits_untold() {
+            self.read_now(sub);
+            let mut late = self.subs[sub].told[place..].iter();
+            if late.all(|(_, told)| matches!(told, Told::Notice(Notice::Dropped { .. }))) {
+                kept = self.commit_now(sub);
+            }
+        }
+        let Some(bytes) = kept else {
+            return;
+        };
+        self.count(Fault::Commit);
+        let at = self.net.truth();
+        let here = Earlier { sub, place, at };
+        let before = self.kept[slot].take();
+        self.kept[slot] = Some(self.net.saboteur.committed(before, (here, bytes)));
+    }
+
+    /// What is to be kept of a stream now.
+    fn commit_now(&mut self, sub: usize) -> Option<Vec<u8>> {
         let (life, id) = (self.subs[sub].life, self.subs[sub].id);
         let host = self.truth.lives[life].host;
         if self.net.hosts[host].clock.is_asleep() || self.truth.current[host] != life {
-            return;
+            return None;
         }
         let (Some(Kind::Client(client)), Some(last)) =
             (&mut self.net.hosts[host].kind, &self.subs[sub].last)
         else {
-            return;
+            return None;
         };
-        let Ok(bytes) = client.commit(id, last) else {
-            return;
-        };
-        self.count(Fault::Commit);
-        let here = Earlier {
-            sub,
-            place: self.subs[sub].told.len(),
-            at: self.net.truth(),
-        };
-        let before = self.kept[slot].take();
-        self.kept[slot] = Some(self.net.saboteur.committed(before, (here, bytes)));
+        client.commit(id, last).ok()
     }
 
     /// A request that goes on from what its slot committed in an earlier run.

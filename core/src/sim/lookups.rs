@@ -322,7 +322,7 @@ impl World {
     }
 
     /// The publications with these numbers.
-    fn numbered(&self, of: Numbering, seq: u64) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn numbered(&self, of: Numbering, seq: u64) -> impl Iterator<Item = u32> + '_ {
         let all = 0..self.truth.made.len() as u32;
         all.filter(move |number| self.place_of(*number) == Some((of, seq)))
     }

@@ -62,6 +62,8 @@ pub enum Sabotage {
     OpenLate,
     /// Whose publisher was revoked is taken for admitted.
     AdmitRevoked,
+    /// A commit passes over what was dropped before that is told.
+    CommitUntold,
 }
 
 impl Sabotage {
@@ -89,6 +91,7 @@ impl Sabotage {
         Self::SwallowUnopened,
         Self::OpenLate,
         Self::AdmitRevoked,
+        Self::CommitUntold,
     ];
 }
 
@@ -238,6 +241,11 @@ impl Saboteur {
             Some((of, _)) if self.is(Sabotage::EagerCommit) => (of, now.1),
             _ => now,
         }
+    }
+
+    /// Whether a commit is made though something has to be told first.
+    pub(super) fn commits_untold(&self) -> bool {
+        self.is(Sabotage::CommitUntold)
     }
 
     /// What a new run is told of the epochs before it.

@@ -3,7 +3,7 @@
 //! Decides: the order of acts at one moment (that of the plan), when the calm is over. Leaves to others: what an act does (`acts`), what
 //! really happened (`truth`), whether the streams say so (`check`). Believes: the true time. Bounded by: the plan, and three minutes of calm.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
@@ -147,8 +147,8 @@ pub(super) struct World {
     pub(super) tally: Tally,
     pub(super) trace: Trace,
     pub(super) hash: Hash,
-    /// A fact was not live for somebody whom it reached.
-    pub(super) stale: bool,
+    /// The facts that were not live for somebody whom they reached: in which run of a client, and which.
+    pub(super) stale: BTreeSet<(usize, u32)>,
     /// When faults were at work.
     pub(super) troubles: Vec<(Instant, Instant)>,
     /// What was found wrong while it ran.
@@ -199,7 +199,7 @@ impl World {
             tally: Tally::default(),
             trace: Trace::new(options.trace),
             hash: Hash::default(),
-            stale: false,
+            stale: BTreeSet::new(),
             troubles: Vec::new(),
             wrong: Vec::new(),
             steps: 0,

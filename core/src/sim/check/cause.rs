@@ -100,7 +100,7 @@ impl World {
             }
             Notice::Dropped { reason, .. } => ensure(
                 match reason {
-                    DropReason::OutOfDate => self.may_be_stale(),
+                    DropReason::OutOfDate => self.walls_differ() || self.had_stale(sub),
                     DropReason::BytesFull => {
                         let small = plan.held_bytes < 1 << 20 || plan.order_max_buffer < 64;
                         small || self.is_crowded(sub, at)
@@ -333,9 +333,22 @@ impl World {
         came.any(|(number, _)| !self.is_live_at(life.host, *number, at))
     }
 
-    /// Whether a fact may have been dropped for having come when it was not live.
-    pub(in crate::sim) fn may_be_stale(&self) -> bool {
-        self.stale || self.walls_differ()
+    /// Whether a fact may have been dropped there for having come when it was not live.
+    pub(in crate::sim) fn may_be_stale(&self, sub: usize, number: u32) -> bool {
+        self.stale.contains(&(self.subs[sub].life, number)) || self.walls_differ()
+    }
+
+    /// Whether one with these numbers was not live when it came there.
+    pub(super) fn was_stale(&self, sub: usize, of: Numbering, seq: u64) -> bool {
+        let mut all = self.numbered(of, seq);
+        all.any(|number| self.stale.contains(&(self.subs[sub].life, number)))
+    }
+
+    /// Whether any was.
+    fn had_stale(&self, sub: usize) -> bool {
+        let life = self.subs[sub].life;
+        let mut all = self.stale.range((life, 0)..=(life, u32::MAX));
+        all.next().is_some()
     }
 
     /// Whether two hosts may have disagreed on the time by more than is tolerated, or something took very long.

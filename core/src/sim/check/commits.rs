@@ -27,7 +27,7 @@ pub(super) struct Done {
     /// What was counted, and is not known one by one.
     pub(super) counted: u64,
     /// Notices that a slow reader did not get: what they counted is not known.
-    swallowed: u64,
+    pub(super) swallowed: u64,
 }
 
 /// Whether an interruption is open after that notice.

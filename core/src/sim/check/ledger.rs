@@ -140,6 +140,22 @@ impl World {
         let unseen = absent
             .iter()
             .filter(|number| !self.came_before(sub, **number));
+        // What came is missing for a drop: be as many counted as it may, it was dropped when its stream says so. What notices told of that a
+        // slow reader did not get may come at any time, and what is older than a fact it did not get as well.
+        let drops = self.drops(sub, sorted);
+        let all_told = sorted.swallowed + done.swallowed == 0
+            && (this.wanted.mode != Mode::LatestOnly || sorted.missed == 0);
+        let elsewhere = silent.iter().find(|(number, arrived)| {
+            let came = arrived.is_some() || self.came_before(sub, *number);
+            all_told && came && !self.may_be_dropped(*number, &drops)
+        });
+        if let Some((number, arrived)) = elsewhere {
+            found.add("ledger", || {
+                let named = named(*number, self.place_of(*number));
+                let arrived = arrived.map_or(-1, |at| at.as_micros() as i64);
+                format!("q{sub} was owed {named} (arrived at {arrived} us), which was not dropped when it says that others were: {drops:?}")
+            });
+        }
         let lost = this.wanted.mode != Mode::LatestOnly
             && (absent.len() as u64 > sorted.missed + done.counted
                 || unseen.count() as u64 > sorted.missed);
@@ -228,7 +244,7 @@ impl World {
             }
             if let Some((end, how)) = this.ended {
                 // What was under way when it was ended by its own side is nobody's loss.
-                let margin = self.under_way(sub, how);
+                let margin = self.under_way(sub, number, how);
                 let arrived = arrivals.get(&number);
                 if arrived.is_none_or(|arrived| arrived.saturating_add(margin) > end)
                     || this.was_stalled
@@ -255,13 +271,9 @@ impl World {
         })
     }
 
-    /// How long after its arrival a fact may be neither in the stream nor told of.
-    fn under_way(&self, sub: usize, how: End) -> Duration {
+    /// How long after its arrival it may not be decided what comes of a fact.
+    pub(super) fn waits_at_most(&self, sub: usize) -> Duration {
         let plan = &self.plan.nodes[self.nodes[self.node_of(sub)].plan];
-        let bounded = plan.lanes < 64
-            || plan.dedup_entries < 1024
-            || plan.held_bytes < 1 << 20
-            || plan.order_max_buffer < 64;
         // Behind what it waits for in its order.
         let mut margin = Duration::from_secs(4);
         if self.net.secrets.on {
@@ -276,9 +288,19 @@ impl World {
             // Its question is open, or that of what it waits for.
             margin += ANSWER_TIMEOUT;
         }
-        if how == End::Crash
-            && (bounded || plan.asks.is_some() || self.net.lookups.on || self.may_be_stale())
-        {
+        margin
+    }
+
+    /// How long after its arrival that fact may be neither in the stream nor told of.
+    fn under_way(&self, sub: usize, number: u32, how: End) -> Duration {
+        let plan = &self.plan.nodes[self.nodes[self.node_of(sub)].plan];
+        let bounded = plan.lanes < 64
+            || plan.dedup_entries < 1024
+            || plan.held_bytes < 1 << 20
+            || plan.order_max_buffer < 64;
+        let mut margin = self.waits_at_most(sub);
+        let counted = bounded || plan.asks.is_some() || self.net.lookups.on;
+        if how == End::Crash && (counted || self.may_be_stale(sub, number)) {
             // It is counted in an episode which is not over.
             margin += LONGEST;
         }

@@ -77,7 +77,7 @@ impl World {
         // Places that were closed are told of elsewhere, and not one by one; who is killed does not live to see it.
         let killed = matches!(self.subs[sub].ended, Some((_, End::Crash)));
         let whole = sorted.missed == 0
-            && !(killed && self.may_be_stale())
+            && !(killed && self.walls_differ())
             && sorted.dropped == 0
             && sorted.conflicts.is_empty()
             && self.is_roomy(sub);
@@ -124,6 +124,7 @@ impl World {
                         .any(|(told, of, seq)| told < place && *of == numbering && *seq == missing)
                     || self.was_refused(sub, numbering, missing, at)
                     || self.may_be_untold(sub, numbering, missing)
+                    || killed && self.was_stale(sub, numbering, missing)
             };
             if whole && let Some(missing) = (before + 1..seq).find(|missing| !told(*missing)) {
                 found.add("order", || {
