@@ -26,6 +26,16 @@ pub const TOPIC: &str = "weather/acme/app/days/measured_v1";
 /// When the publishers of these tests began to count: before any subscription.
 pub const EPOCH: u64 = START.as_millis() * 1000 - 1_000_000;
 
+/// Three things of one tick, in every order.
+pub const ORDERS: [[u8; 3]; 6] = [
+    [0, 1, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+];
+
 pub fn realm() -> RealmId {
     RealmId::of_name("weather")
 }

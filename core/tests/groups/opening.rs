@@ -4,7 +4,7 @@ use tidings::code::{ObjectFault, SealPolicy, UnopenedReason};
 use tidings::keyring::Which;
 use tidings::{ClientConfig, ClientLimits, Item, Misuse, Now};
 
-use super::common::{Fact, TOPIC, at, counter, id_of, items, open, signer};
+use super::common::{Fact, ORDERS, TOPIC, at, counter, id_of, items, open, signer};
 use super::rig::{Member, OPENS, PAST, R, join, key_id, keys, refusal, sealed, told};
 
 #[test]
@@ -396,16 +396,8 @@ fn a_node_that_slept_opens_nothing_past_its_bound() {
 /// Fact, key and timer in one tick: each order delivers it once or tells it once.
 #[test]
 fn fact_key_and_timer_of_one_tick_settle_the_fact_once_in_every_order() {
-    let orders = [
-        [0, 1, 2],
-        [0, 2, 1],
-        [1, 0, 2],
-        [1, 2, 0],
-        [2, 0, 1],
-        [2, 1, 0],
-    ];
     for tick in [15_000, 15_001] {
-        for order in orders {
+        for order in ORDERS {
             let mut member = Member::new(SealPolicy::Preferred);
             member.seq(at(1), 1, PAST);
             let ask = member.open_ask(Which::One(key_id(PAST)));

@@ -3,17 +3,8 @@
 use tidings::Misuse;
 use tidings::code::DropReason;
 
-use crate::common::at;
+use crate::common::{ORDERS, at};
 use crate::rig::{Rig, admitted, refused};
-
-const ORDERS: [[u8; 3]; 6] = [
-    [0, 1, 2],
-    [0, 2, 1],
-    [1, 0, 2],
-    [1, 2, 0],
-    [2, 0, 1],
-    [2, 1, 0],
-];
 
 /// A fact waits, and at `tick` come another, the answer and the timer; answers what became of the answer.
 fn play(rig: &mut Rig, order: [u8; 3], tick: u64, admits: bool) -> Result<(), Misuse> {
