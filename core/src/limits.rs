@@ -109,6 +109,8 @@ const FLOOR: usize = 64 * 1024;
 const DEDUP_COUNTERS: usize = SHARES * 4;
 /// The longest topic, in bytes.
 const TOPIC: usize = 512;
+/// Runs of facts refused in the clear that a status has; for another the oldest is forgotten.
+pub(crate) const CLEAR_RUNS: usize = 64;
 
 impl ClientLimits {
     /// Facts that may wait for lookups: each is longer than its key and its signature.
@@ -174,7 +176,7 @@ impl ClientLimits {
             (self.subscriptions.saturating_mul(self.links), 32),
             (self.groups, group),
             // What was refused in the clear.
-            (64, 128 + TOPIC),
+            (CLEAR_RUNS, 128 + TOPIC),
             // Each lane may wait for a key.
             (self.lanes, 64),
         ])

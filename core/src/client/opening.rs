@@ -2,7 +2,7 @@
 //!
 //! Decides: when a key is asked for, whether the fact at the front of a lane may leave, and that it is told when it cannot be opened. Leaves to
 //! others: which key is due (the keyring), the order (the lane). Believes: both clocks. Bounded by: what lanes hold; a lane waits no longer
-//! than its question; [`REMEMBERED`] runs of facts in the clear.
+//! than its question; [`CLEAR_RUNS`] runs of facts in the clear.
 
 use alloc::string::String;
 
@@ -12,11 +12,9 @@ use super::{Client, LaneId, TopicId};
 use crate::code::{DiagnosticCode, ObjectFault, SealPolicy, UnopenedReason};
 use crate::delivery::Delivery;
 use crate::keyring::Lookup;
+use crate::limits::CLEAR_RUNS;
 use crate::time::Now;
 use crate::{NodeId, RealmId, SubscriptionId};
-
-/// Runs that a status has; for another the oldest is forgotten.
-const REMEMBERED: usize = 64;
 
 /// Facts that one publisher numbered one after the other, and that were refused because they were in the clear where seals are required. Nothing
 /// in a stream speaks of them: whoever adds up what came finds here which numbers nobody lost.
@@ -69,7 +67,7 @@ impl Groups {
         if delivery.anycast() || clear.iter_mut().rev().any(|run| run.takes(delivery)) {
             return;
         }
-        if clear.len() == REMEMBERED {
+        if clear.len() == CLEAR_RUNS {
             clear.pop_front();
         }
         clear.push_back(RefusedInClear {

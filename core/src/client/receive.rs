@@ -1,8 +1,8 @@
 //! A publication on its way in.
 //!
 //! Decides: in this order, the first that stops it: known by its signature, shape, match, known by its hash, life, a source that is known to refuse
-//! the claimed publisher, or cannot look it up now (strangers), signature. The life of what is known its memory knows. Leaves to others: signatures checked elsewhere (asked), room, memory
-//! and lanes (admit). Believes: the wall for its life. Bounded by: the publication at hand.
+//! the claimed publisher, or cannot look it up now (strangers), signature. The life of what is known its memory knows. Leaves to others: signatures
+//! checked elsewhere (asked), room, memory and lanes (admit). Believes: the wall for its life. Bounded by: the publication at hand.
 //!
 //! What no subscription wants is not hashed, but for the first such one: after a publication that was taken, the next is taken for another and
 //! hashed before it is read, so that reading costs a copy nothing: one that is known has its shape, and was wanted.

@@ -359,8 +359,9 @@ impl Client {
 
     /// What is due is given up first, where the timer is late: nobody joins a lookup that is over. At most `max_publishers` of them, after a sleep.
     pub(super) fn end_due_lookups(&mut self, now: Now) {
-        let due = |verdicts: &Verdicts| verdicts.machine.poll_timeout();
-        while due(&self.verdicts).is_some_and(|at| at <= now.mono) {
+        while let Some(at) = self.verdicts.machine.poll_timeout()
+            && at <= now.mono
+        {
             self.lookup_timeout(now);
         }
     }

@@ -42,8 +42,8 @@ struct Place {
 /// Verdicts by key, in a storage of slots. See the module's text.
 ///
 /// Getters: [`admitted`](Self::admitted), [`lookups`](Self::lookups), [`held`](Self::held), [`verdict`](Self::verdict), `poll_timeout`. Inputs:
-/// [`judge`](Self::judge), [`stops`](Self::stops), [`answer`](Self::answer), [`leave`](Self::leave), [`sweep`](Self::sweep), `handle_timeout`, which settles one lookup per
-/// call and is called until it has none.
+/// [`judge`](Self::judge), [`stops`](Self::stops), [`answer`](Self::answer), [`leave`](Self::leave), [`sweep`](Self::sweep), `handle_timeout`, which
+/// settles one lookup per call and is called until it has none.
 ///
 /// ```
 /// use tidings::inbound::sources::{
